@@ -32,6 +32,7 @@ class Card(TypedDict, total=False):
     aliases: Sequence[str]
     takes_cell: bool
     representations: Sequence[str]
+    weighted: bool
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ class Entry:
         aliases: other accepted names.
         takes_cell: the factory takes a `cell=` factory, and `:Cell` completes the name.
         representations: the representations it works with; empty for all.
+        weighted: of a metric, whether it reads the weights of a Table; others get the repeated rows.
         origin: the module that registered it.
         cell: the entry of the cell, once one is chosen.
         digest: hash of the source, if a plug-in file or a notebook registered it: after an edit it is a different
@@ -68,6 +70,7 @@ class Entry:
     aliases: tuple[str, ...] = ()
     takes_cell: bool = False
     representations: tuple[str, ...] = ()
+    weighted: bool = False
     origin: str = ""
     cell: Entry | None = None
     digest: str = ""

@@ -375,6 +375,7 @@ def _register(kind: str, name: str, target: str | None, card: Card) -> Callable[
                 aliases=tuple(card.get("aliases", ())),
                 takes_cell=card.get("takes_cell", False),
                 representations=tuple(card.get("representations", ())),
+                weighted=card.get("weighted", False),
                 origin=origin,
                 digest=source_digest(factory, origin),
             )
@@ -398,7 +399,8 @@ def register_sender(name: str, target: str | None = None, **card: Unpack[Card]) 
     Args:
         name: the name that users type; without ':', '/' or '+'.
         target: where to import the factory from, instead of decorating it.
-        **card: description, source, version, defaults, published, aliases, takes_cell, representations; see Entry.
+        **card: description, source, version, defaults, published, aliases, takes_cell, representations, weighted; see
+            Entry.
 
     Raises:
         DuplicateNameError: another module has registered the name.
@@ -433,8 +435,9 @@ def register_grammar(name: str, target: str | None = None, **card: Unpack[Card])
 def register_metric(name: str, target: str | None = None, **card: Unpack[Card]) -> Callable[[F], F]:
     """Register a metric: a function `(meanings, messages=None, **conventions) -> icy.metrics.Score`.
 
-    `icy.metrics.Table.of(meanings, messages)` reads every form of these arguments. Arguments and errors as for
-    `register_sender`.
+    `icy.metrics.Table.of(meanings, messages)` reads every form of these arguments. With `weighted=True` it reads
+    `Table.weights`, in which a row counts as often as its weight says; otherwise `icy.metrics.evaluate` gives it the
+    repeated rows. Arguments and errors as for `register_sender`.
     """
     return _register("metric", name, target, card)
 

@@ -3,10 +3,11 @@
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int64, Shaped
+from jaxtyping import Int64, Real, Shaped
 from numpy.typing import NDArray
 
 Codes = Int64[NDArray[np.int64], " batch"]  # values of a discrete variable, numbered from 0 without gaps, [N]
+Weights = Real[NDArray[Any], " batch"]  # how often each row counts, [N] positive numbers: integers if all are whole
 
 
 def number(values: Shaped[NDArray[Any], " batch"]) -> Codes:
@@ -28,3 +29,8 @@ def together(*variables: Codes) -> Codes:
     for other in variables[1:]:
         joint = number(joint * (int(other.max()) + 1) + other)
     return joint
+
+
+def mean_of_rows(values: Shaped[NDArray[Any], "batch ..."], weights: Weights | None) -> Shaped[NDArray[Any], "..."]:
+    """Return the mean of values over the rows, [N, ...] -> [...]."""
+    return np.asarray(values.mean(0) if weights is None else np.average(values, 0, weights))

@@ -15,16 +15,19 @@ from .tokens import Rule
 Entries = NDArray[Any] | list[Any]
 
 
-def without_missing(meanings: Entries | None, messages: Entries, rule: Rule) -> tuple[Entries | None, Entries, Rule]:
+def without_missing(
+    meanings: Entries | None, messages: Entries, weights: NDArray[Any] | None, rule: Rule
+) -> tuple[Entries | None, Entries, NDArray[Any] | None, Rule]:
     """Return meanings and messages without the rows in which a value is missing.
 
     Args:
         meanings: what `icy.languages.containers.unpacked` returned, or None if there are none.
         messages: likewise.
+        weights: of the rows, [N], if there are any.
         rule: says whether such rows are dropped.
 
     Returns:
-        Meanings, messages, and the rule with the places of the rows that are left.
+        Meanings, messages, weights, and the rule with the places of the rows that are left.
 
     Raises:
         InvalidSettingError: a value is missing, and the rule refuses such rows.
@@ -32,13 +35,14 @@ def without_missing(meanings: Entries | None, messages: Entries, rule: Rule) -> 
     gaps = dict.fromkeys(_rows_with_gaps(meanings, lambda row: None in row), 0)
     gaps |= {row: 1 for row in _rows_with_gaps(messages, lambda row: _is_broken(row, rule)) if row not in gaps}
     if not gaps:
-        return meanings, messages, rule
+        return meanings, messages, weights, rule
     if rule.missing == "refuse":
         row = min(gaps)
         raise InvalidSettingError(_refusal((meanings, messages)[gaps[row]], row, gaps[row], rule))
     left = [row for row in range(len(messages)) if row not in gaps]
     kept = None if meanings is None else _some(meanings, left)
-    return kept, _some(messages, left), replace(rule, place=lambda row: rule.place(left[row]))
+    counts = None if weights is None else weights[left]
+    return kept, _some(messages, left), counts, replace(rule, place=lambda row: rule.place(left[row]))
 
 
 def _refusal(entries: Any, row: int, side: int, rule: Rule) -> str:

@@ -13,14 +13,16 @@ from numpy.typing import NDArray
 
 from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError, unknown
+from icy.core.memory import require_memory
 from icy.core.text import counted
 
-from .codes import Codes, number
+from .codes import Codes, number, together
 from .containers import unpacked
 from .language import Language
 from .missing import without_missing
 from .tokens import PAD, Names, Rule, cut, read_messages
 from .values import read_meanings
+from .weights import read_weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +37,8 @@ class Table:
         token_names: names of the tokens, or None if they are numbers.
         attribute_names: names of the attributes, if there are any.
         vocab_size: number of tokens in the vocabulary, V.
-        weights: how often each row counts, [N] positive numbers; None if every row counts once.
+        weights: how often each row counts, [N] positive numbers, as integers if all are whole; None if every row counts
+            once. Metrics score a table with whole weights as they score its repeated rows, `repeated()`.
         drawn_from: for rows drawn with replacement, the original row that each is a copy of, [N].
         name: name of the table in reports.
         read_as: what was taken for what, in words.
@@ -58,7 +61,14 @@ class Table:
 
     @classmethod
     def of(
-        cls, meanings: Any, messages: Any = None, *, eos: Any = None, vocab_size: int | None = None, **reading: Any
+        cls,
+        meanings: Any,
+        messages: Any = None,
+        *,
+        eos: Any = None,
+        vocab_size: int | None = None,
+        weights: Any = None,
+        **reading: Any,
     ) -> "Table":
         """Build a table from meanings and messages in any container.
 
@@ -70,17 +80,24 @@ class Table:
             eos: the token that ends a message, a number or a name: this token and all that follow are dropped.
             vocab_size: V, with the tokens that are dropped; by default that of the Language, or the largest token plus
                 one.
+            weights: how often each row counts, [N] numbers of at least 0, such as counts or frequencies; rows with
+                weight 0 are dropped. By default those of the Table, or 1 each.
             **reading: further options of the rule of tokens: `tokens`, `start`, `pad`, `one_hot`, `argmax`,
                 `missing` and `phrases`; see `icy.languages.tokens.Rule`.
 
         Raises:
             InvalidSettingError: no rows, meanings of unequal length, different numbers of meanings and messages,
                 missing values, tokens that are negative or neither whole numbers nor names, an end token that does not
-                occur, data that can be read in two ways, or a vocabulary that lacks some tokens.
+                occur, data that can be read in two ways, a vocabulary that lacks some tokens, or
+                weights that are negative, not finite, all 0, too large, or not one per row.
             UnknownNameError: an unknown option.
         """
         rule = _rule(eos=eos, **reading)
-        table = _of_one(meanings, rule, reading) if messages is None else _of_two(meanings, messages, rule)
+        if messages is None and not (isinstance(meanings, tuple) and len(meanings) == 2):
+            table = _of_one(meanings, rule, reading)
+            table = table if weights is None else table._weighted_by(weights)
+        else:
+            table = _of_two(*(meanings if messages is None else (meanings, messages)), weights, rule)
         if not len(table.messages):
             raise InvalidSettingError("There is nothing to measure: the table has no rows.")
         needed = max(int(table.messages.max(initial=-1)) + 1, 1)
@@ -154,7 +171,55 @@ class Table:
         """Return the table of the given rows, each of which remembers the original row that it is a copy of."""
         source = np.arange(len(self)) if self.drawn_from is None else self.drawn_from
         part = {"meanings": self.meanings[which], "messages": self.messages[which]}
-        return replace(self, **part, drawn_from=source[which])  # type: ignore[arg-type]
+        weights = None if self.weights is None else self.weights[which]
+        return replace(self, **part, weights=weights, drawn_from=source[which])  # type: ignore[arg-type]
+
+    @property
+    def total_weight(self) -> float:
+        """The sum of the weights: N if every row counts once."""
+        return len(self) if self.weights is None else self.weights.sum().item()  # type: ignore[no-any-return]
+
+    @property
+    def has_whole_weights(self) -> bool:
+        """Whether all weights are whole numbers."""
+        return self.weights is None or self.weights.dtype.kind == "i"
+
+    def require_whole_weights(self, metric: str, instead: str = "give counts of rows") -> None:
+        """Raise unless all weights are whole numbers.
+
+        Args:
+            metric: name for the error message.
+            instead: what to do; ends the message.
+
+        Raises:
+            InvalidSettingError: some weights have fractions.
+        """
+        if self.weights is not None and not self.has_whole_weights:
+            example = self.weights[self.weights != np.floor(self.weights)][0].item()
+            raise InvalidSettingError(
+                f"{metric} counts rows, so weights must be whole numbers, and one is {example}; {instead}."
+            )
+
+    def repeated(self, metric: str = "A table of repeated rows") -> "Table":
+        """Return the table without weights, with each row as many times as its weight says.
+
+        Args:
+            metric: name for the error message.
+
+        Raises:
+            InvalidSettingError: weights with fractions, or more rows than fit in memory.
+        """
+        if self.weights is None:
+            return self
+        self.require_whole_weights(metric)
+        size = 8 * int(self.total_weight) * (self.attributes + self.length)
+        require_memory(size, f"A table of {int(self.total_weight)} repeated rows")
+        which = np.arange(len(self)).repeat(self.weights)
+        drawn_from = None
+        if self.drawn_from is not None:  # the k-th copy of a row is a copy of the original's k-th copy only
+            place = np.arange(len(which)) - (self.weights.cumsum() - self.weights)[which]
+            drawn_from = together(number(self.drawn_from[which]), place)
+        return replace(self.rows(which), weights=None, drawn_from=drawn_from)
 
     def token_name(self, token: int) -> Hashable:
         """Return the name of a token."""
@@ -212,6 +277,24 @@ class Table:
             value_names=None if all(of_one == plain for of_one in names) else names,
         )
 
+    def _weighted_by(self, given: Any) -> "Table":
+        """Return the table with weights, without the rows with weight 0 and the tokens that only these have."""
+        weights = read_weights(given, len(self), Rule())
+        some = np.flatnonzero(weights)
+        table = replace(self.rows(some), drawn_from=None if self.drawn_from is None else self.drawn_from[some])
+        if len(some) < len(self):
+            said = table.messages != PAD
+            messages = table.messages[:, said.any(0)]
+            names = table.token_names
+            if names is not None:
+                used = np.unique(table.messages[said])
+                names = tuple(names[token] for token in used)
+                messages = np.where(messages == PAD, PAD, np.searchsorted(used, messages))
+            size = self.vocab_size if names is None else 0
+            removed = self.removed if names is None else ()
+            table = replace(table, messages=messages, token_names=names, vocab_size=size, removed=removed)
+        return replace(table, weights=None if (weights[some] == 1).all() else weights[some])
+
     def without(self, rule: Rule) -> "Table":
         """Return the table without the tokens that begin, end and fill messages, which a rule names."""
         if rule.start is rule.eos is rule.pad is None:
@@ -232,8 +315,6 @@ def _rule(**options: Any) -> Rule:
 
 def _of_one(given: Any, rule: Rule, reading: Mapping[str, Any]) -> Table:
     """Build a table from one object that holds both meanings and messages."""
-    if isinstance(given, tuple) and len(given) == 2:
-        return _of_two(*given, rule)
     if not isinstance(given, (Table, Language)):
         raise InvalidSettingError("Give meanings and messages, or one Language that has both.")
     for name in reading:
@@ -246,7 +327,7 @@ def _of_one(given: Any, rule: Rule, reading: Mapping[str, Any]) -> Table:
     return Table(given.space.all(), messages, names, vocab_size=given.vocab_size, name=given.name).without(rule)
 
 
-def _of_two(meanings: Any, messages: Any, rule: Rule) -> Table:
+def _of_two(meanings: Any, messages: Any, weights: Any, rule: Rule) -> Table:
     """Build a table of a container of meanings, or None, and one of messages."""
     said = unpacked(messages, "Messages")
     meant = None if meanings is None else unpacked(meanings, "Meanings")
@@ -255,13 +336,15 @@ def _of_two(meanings: Any, messages: Any, rule: Rule) -> Table:
             f"Every meaning has one message; {counted(len(meant), 'meaning')} and {counted(len(said), 'message')} were "
             "given."
         )
-    meant, said, rule = without_missing(meant, said, rule)
+    counts = None if weights is None else read_weights(weights, len(said), rule)
+    meant, said, counts, rule = without_missing(meant, said, counts, rule)
     values, value_names = (
         (np.zeros((len(said), 0), dtype=np.int64), ()) if meant is None else read_meanings(meant, rule)
     )
     read = read_messages(said, rule)
     table = Table(values, read.tokens, value_names, read.names, read_as=read.spelling, removed=read.removed)
-    return replace(table, phrases=rule.phrases)
+    table = replace(table, phrases=rule.phrases)
+    return table if counts is None else table._weighted_by(counts)
 
 
 def names_of_attributes(table: Table, given: Sequence[str] | None = None) -> list[str]:

@@ -41,72 +41,84 @@ register_metric(
     "icy.metrics.topographic.topsim:topsim",
     description="Topographic similarity: correlation between distances of meanings and of their messages.",
     source="Brighton and Kirby 2006; Lazaridou et al. 2018",
+    weighted=True,
 )
 register_metric(
     "posdis",
     "icy.metrics.information:posdis",
     description="Positional disentanglement: how far each position tells of one attribute alone.",
     source="Chaabouni et al. 2020",
+    weighted=True,
 )
 register_metric(
     "bosdis",
     "icy.metrics.information:bosdis",
     description="Bag-of-symbols disentanglement: how far the count of each symbol tells of one attribute alone.",
     source="Chaabouni et al. 2020",
+    weighted=True,
 )
 register_metric(
     "hce",
     "icy.metrics.residual:hce",
     description="Human compositional entropy: one less residual entropy with every position at its best attribute.",
     source="Icy22 section 2.6",
+    weighted=True,
 )
 register_metric(
     "residual_entropy",
     "icy.metrics.residual:residual_entropy",
     description="Residual entropy: what is not known of the attributes from the positions assigned to each.",
     source="Resnick et al. 2020",
+    weighted=True,
 )
 register_metric(
     "context_independence",
     "icy.metrics.context:context_independence",
     description="Context independence: how well each attribute value and one token stand for each other.",
     source="Bogin, Geva and Berant 2018",
+    weighted=True,
 )
 register_metric(
     "ami",
     "icy.metrics.mutual_information:ami",
     description="Adjusted mutual information between whole messages and whole meanings.",
     source="Vinh et al. 2009; Mu and Goodman 2021",
+    weighted=True,
 )
 register_metric(
     "tre",
     "icy.metrics.reconstruction.tre:tre",
     description="Tree reconstruction error: how far messages are from a composition of their parts; lower is better.",
     source="Andreas 2019",
+    weighted=True,
 )
 register_metric(
     "cbm",
     "icy.metrics.concept_matching:cbm",
     description="Concept best matching: share of words that translate into a concept of their phrase.",
     source="CBM24",
+    weighted=True,
 )
 register_metric(
     "factor_vae",
     "icy.metrics.disentanglement:factor_vae",
     description="FactorVAE score: how well the code that varies least tells which attribute was held.",
     source="Kim and Mnih 2018",
+    weighted=True,
 )
 register_metric(
     "mig",
     "icy.metrics.disentanglement:mig",
     description="Mutual information gap: how far each attribute is in one code alone.",
     source="Chen et al. 2018",
+    weighted=True,
 )
 register_metric(
     "modularity",
     "icy.metrics.disentanglement:modularity",
     description="Modularity: how far each code tells of one attribute alone.",
     source="Ridgeway and Mozer 2018",
+    weighted=True,
 )
 
 __all__ = [

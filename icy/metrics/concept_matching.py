@@ -29,6 +29,7 @@ Names = Sequence[Hashable]
 Counts = NDArray[np.int64]
 RATES = ("ambiguity_rate", "paraphrase_rate", "unmatched_rate")
 NONE = -1  # in place of the concept of a word that has none
+MOST_COST = 2**53  # costs are compared as floats, which hold every whole number up to here
 PARTS = 10**6  # resolution at which the shares that break ties are compared
 
 
@@ -84,8 +85,8 @@ def cbm(
         same for all that occur together, with a column `matched`.
 
     Raises:
-        InvalidSettingError: an invalid table (see Table.of), an empty message or phrase, continuous meanings, a message
-            that cannot be cut into words of w tokens, or concepts that are not hashable.
+        InvalidSettingError: an invalid table (see Table.of), an empty message or phrase, continuous meanings, weights
+            with fractions, a message that cannot be cut into words of w tokens, or concepts that are not hashable.
         UnknownNameError: an unknown convention.
 
     Example:
@@ -131,6 +132,8 @@ def cbm_by_sample_size(
         [['segment', 32, 32], ['accumulated', 32, 32], ['segment', 64, 32], ['accumulated', 64, 64]]
     """
     size, how = whole_number("segment's number of rows", segment), _Conventions(**conventions)
+    if isinstance(meanings, Table):
+        meanings = meanings.repeated("Concept best matching")
     samples = _read(meanings, messages, how)
     if samples.count < size:
         raise InvalidSettingError(
@@ -215,28 +218,31 @@ class _Side:
         return len({part.tobytes() for part in np.split(self.codes, ends)})
 
     def table(self, count: int) -> csr_array:
-        """Count how often each word or concept occurs in each sample, [N, names]."""
+        """Count how often each word or concept occurs in each sample, [N, names], whatever its weight."""
         ones = np.ones(len(self.rows), dtype=np.int64)
         return csr_array((ones, (self.rows, self.codes)), shape=(count, len(self.names)))
 
 
 @dataclass(frozen=True, eq=False)
 class _Samples:
-    """The words and the concepts of `count` samples."""
+    """The words and the concepts of `count` samples, and how often each counts, [N]."""
 
     count: int
     words: _Side
     concepts: _Side
+    times: Counts
 
     def rows(self, which: Codes) -> "_Samples":
         """Select samples."""
         words, concepts = (side.within(which, self.count) for side in (self.words, self.concepts))
-        return _Samples(len(which), words, concepts)
+        return _Samples(len(which), words, concepts, self.times[which])
 
 
 def _read(meanings: Any, messages: Any, how: _Conventions) -> _Samples:
     table, concepts = (_items if how.concepts == "items" else _values)(meanings, messages, how.eos)
-    return _Samples(len(table), _words(table, how), concepts)
+    table.require_whole_weights("Concept best matching")
+    times = np.ones(len(table), dtype=np.int64) if table.weights is None else table.weights
+    return _Samples(len(table), _words(table, how), concepts, times)
 
 
 def _values(meanings: Any, messages: Any, eos: Any) -> tuple[Table, _Side]:
@@ -348,20 +354,25 @@ def _check_lengths(lengths: Counts, width: int) -> None:
 
 
 def _score(samples: _Samples, how: _Conventions) -> Score:
-    count, words, concepts = samples.count, samples.words, samples.concepts
+    count, words, concepts, times = samples.count, samples.words, samples.concepts, samples.times
     unique = {"messages": words.different_rows(count), "phrases": concepts.different_rows(count)}
     unique |= {"words": len(words.names), "concepts": len(concepts.names)}
     if how.repeats == "once":
         words, concepts = words.once(), concepts.once()
-    weights, shares = _weights(words, concepts, count)
+    weights, shares = _weights(words, concepts, times)
+    if times.max() > 1 and int(weights.max()) * _unit(weights) >= MOST_COST:
+        raise InvalidSettingError(
+            f"A word and a concept occur together {weights.max()} times, too often for concept best matching to be "
+            "exact; divide the weights of rows."
+        )
     assigned = _best_match(weights, shares)
     # A word without a concept stays without one, whatever weight the index NONE = -1 reads.
     matched = np.where(weights[np.arange(len(assigned)), assigned] > 0, assigned, NONE)
     translated = matched if how.unmatched == "matched" else assigned
     details: dict[str, Any] = {
-        **_edges(words, concepts, matched, count),
-        "concept_tokens": len(concepts.codes),
-        "unmatched_concepts": int(np.isin(concepts.codes, translated, invert=True).sum()),
+        **_edges(words, concepts, matched, times),
+        "concept_tokens": int(times[concepts.rows].sum()),
+        "unmatched_concepts": int(times[concepts.rows[np.isin(concepts.codes, translated, invert=True)]].sum()),
         **{f"unique_{name}": found for name, found in unique.items()},
     }
     details |= _rates(details)
@@ -371,12 +382,13 @@ def _score(samples: _Samples, how: _Conventions) -> Score:
     return Score("cbm", details["good"] / details["total"], count, asdict(how), details)
 
 
-def _weights(words: _Side, concepts: _Side, count: int) -> tuple[Counts, NDArray[np.float64]]:
+def _weights(words: _Side, concepts: _Side, times: Counts) -> tuple[Counts, NDArray[np.float64]]:
     """Return two tables [words, concepts]: how often they occur together (the weights), and the share of the word's
     occurrences with the concept in their phrase."""
     shape = len(words.names), len(concepts.names)
     require_memory(4 * 8 * shape[0] * shape[1], f"A table of {shape[0]} words and {shape[1]} concepts")
-    messages, phrases = words.table(count), concepts.table(count)
+    messages, phrases = words.table(len(times)), concepts.table(len(times))
+    messages = messages.multiply(times[:, None]).tocsr()
     together_with = (messages.T @ (phrases > 0).astype(np.int64)).toarray()
     return (messages.T @ phrases).toarray(), together_with / messages.sum(0)[:, None]
 
@@ -387,16 +399,21 @@ def _best_match(weights: Counts, shares: NDArray[np.float64]) -> Codes:
     Both are compared as one integer, in which a unit of weight is four times the largest possible sum of shares. So
     shares decide only between assignments of equal weight, and do so whatever the scale of the weights.
     """
-    unit = 4 * min(weights.shape) * PARTS
     found = np.full(len(weights), NONE)
-    rows, columns = linear_sum_assignment(weights * unit + np.rint(shares * PARTS).astype(np.int64), maximize=True)
+    costs = weights * _unit(weights) + np.rint(shares * PARTS).astype(np.int64)
+    rows, columns = linear_sum_assignment(costs, maximize=True)
     found[rows] = columns
     return found
 
 
-def _edges(words: _Side, concepts: _Side, matched: Codes, count: int) -> dict[str, Any]:
+def _unit(weights: Counts) -> int:
+    """Return how much a unit of weight counts in `_best_match`."""
+    return 4 * int(min(weights.shape)) * PARTS
+
+
+def _edges(words: _Side, concepts: _Side, matched: Codes, times: Counts) -> dict[str, Any]:
     """Count the words that are good, ambiguous and paraphrases; compute precision and recall."""
-    theirs = matched[words.codes]
+    count, theirs, of_word = len(times), matched[words.codes], times[words.rows]
     translated = theirs != NONE
     present = concepts.rows * len(concepts.names) + concepts.codes
     good = translated & np.isin(words.rows * len(concepts.names) + theirs, present)
@@ -404,13 +421,13 @@ def _edges(words: _Side, concepts: _Side, matched: Codes, count: int) -> dict[st
     good_words = np.bincount(different, minlength=count)
     of_words, of_concepts = words.per_row(count), concepts.per_row(count)
     return {
-        "total": int(np.maximum(of_words, of_concepts).sum()),
-        "good": int(good.sum()),
-        "ambiguous": int((translated & ~good).sum()),
-        "paraphrase": int((~translated).sum()),
-        "word_tokens": len(words.codes),
-        "precision": float((good_words / of_words).mean()),
-        "recall": float((good_words / of_concepts).mean()),
+        "total": int(np.maximum(of_words, of_concepts) @ times),
+        "good": int(of_word[good].sum()),
+        "ambiguous": int(of_word[translated & ~good].sum()),
+        "paraphrase": int(of_word[~translated].sum()),
+        "word_tokens": int(of_word.sum()),
+        "precision": float(np.average(good_words / of_words, weights=times)),
+        "recall": float(np.average(good_words / of_concepts, weights=times)),
     }
 
 

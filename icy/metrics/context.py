@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icy.core.errors import InvalidSettingError, unknown
-from icy.languages.codes import together
+from icy.languages.codes import Weights, together
 from icy.languages.table import Table
 from icy.languages.tokens import PAD
 
@@ -82,10 +82,10 @@ def context_independence(
         raise InvalidSettingError(
             f"{len(names)} concepts by {len(used)} tokens are too many for context independence; take fewer rows."
         )
-    counts = _cooccurrences(concepts, tokens, len(names), len(used))
+    counts = _cooccurrences(concepts, tokens, len(names), len(used), table.weights)
     details: dict[str, Any] = {}
     if alignment == "em":
-        counts, details = _aligned(concepts, tokens, counts)
+        counts, details = _aligned(concepts, tokens, counts, table.weights)
     counts = counts + smoothing
     shares = dict(zip(CHOICES, (_shares(counts, 1), _shares(counts, 0)), strict=True))
     product = shares[CHOICES[0]] * shares[CHOICES[1]]
@@ -125,19 +125,24 @@ def _tokens(table: Table) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return np.where(table.messages == PAD, PAD, np.searchsorted(used, table.messages)), used
 
 
-def _cooccurrences(concepts: NDArray[np.int64], tokens: NDArray[np.int64], rows: int, columns: int) -> Matrix:
+def _cooccurrences(
+    concepts: NDArray[np.int64], tokens: NDArray[np.int64], rows: int, columns: int, weights: Weights | None
+) -> Matrix:
     """Count how often each token occurs in messages about each concept: [concepts, tokens]."""
     counts = np.zeros(rows * columns)
     for concept in concepts.T:
         for token in tokens.T:
             said = token != PAD
-            counts += np.bincount(concept[said] * columns + token[said], minlength=rows * columns)
+            times = None if weights is None else weights[said]
+            counts += np.bincount(concept[said] * columns + token[said], times, minlength=rows * columns)
     return counts.reshape(rows, columns)
 
 
-def _aligned(concepts: NDArray[np.int64], tokens: NDArray[np.int64], counts: Matrix) -> tuple[Matrix, dict[str, Any]]:
+def _aligned(
+    concepts: NDArray[np.int64], tokens: NDArray[np.int64], counts: Matrix, weights: Weights | None
+) -> tuple[Matrix, dict[str, Any]]:
     """Return the counts divided among the concepts of each meaning by EM from equal shares, and how EM ended."""
-    concepts, tokens, times = _pairs(concepts, tokens)
+    concepts, tokens, times = _pairs(concepts, tokens, weights)
     translation = _shares((counts > 0).astype(float), 1)
     rounds, change = 0, np.inf
     while rounds < MOST_ROUNDS and change >= SETTLED:
@@ -153,8 +158,8 @@ def _aligned(concepts: NDArray[np.int64], tokens: NDArray[np.int64], counts: Mat
 
 
 def _pairs(
-    concepts: NDArray[np.int64], tokens: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    concepts: NDArray[np.int64], tokens: NDArray[np.int64], weights: Weights | None
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]:
     """Return the distinct pairs of a meaning and a token: concepts, [P, A], token and number of occurrences, [P] each.
 
     The model translates each token by itself, so it does not matter which message with this meaning a token is in.
@@ -163,7 +168,8 @@ def _pairs(
     _, first = np.unique(meaning, return_index=True)
     width = int(tokens.max()) + 1
     said = tokens != PAD
-    pairs, times = np.unique((meaning[:, None] * width + tokens)[said], return_counts=True)
+    pairs, which = np.unique((meaning[:, None] * width + tokens)[said], return_inverse=True)
+    times = np.bincount(which.ravel(), None if weights is None else weights.repeat(said.sum(1)))
     return concepts[first[pairs // width]], pairs % width, times
 
 
@@ -172,7 +178,7 @@ def _share_out(
     translation: Matrix,
     concepts: NDArray[np.int64],
     tokens: NDArray[np.int64],
-    times: NDArray[np.int64],
+    times: NDArray[Any],
 ) -> None:
     """Divide the occurrences of each pair among the concepts of its meaning, in proportion to their translations."""
     cells = concepts, tokens[:, None]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.streams import stream
-from icy.languages.codes import Codes, number
+from icy.languages.codes import Codes, Weights, number
 from icy.languages.table import Table
 
 from .entropy import NOTHING, entropy
@@ -34,11 +34,13 @@ class Coded:
         factors: attributes of the meanings, [N] each.
         codes: [N, D] real numbers, or integers if they are tokens.
         discrete: whether the codes are tokens.
+        weights: how often each row counts, [N]; None if once.
     """
 
     factors: list[Codes]
     codes: Real[NDArray[Any], "batch dimension"]
     discrete: bool
+    weights: Weights | None = None
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -70,7 +72,7 @@ def read_codes(meanings: Any, messages: Any, eos: Any) -> Coded:
     table.require_discrete("Disentanglement")
     if real is not None and not np.isfinite(real).all():
         raise InvalidSettingError("Some codes are not numbers (NaN) or infinite; leave those rows out.")
-    return Coded(table.factors, table.messages if real is None else real, real is None)
+    return Coded(table.factors, table.messages if real is None else real, real is None, table.weights)
 
 
 def _real(messages: Any) -> Matrix | None:
@@ -127,12 +129,12 @@ def mig(meanings: Any, messages: Any = None, *, bins: int = 20, eos: Any = None)
     """
     coded, bins = read_codes(meanings, messages, eos), whole_number("number of bins", bins)
     conventions = {"bins": None if coded.discrete else bins, "eos": eos}
-    entropies = np.array([entropy(factor) for factor in coded.factors])
+    entropies = np.array([entropy(factor, coded.weights) for factor in coded.factors])
     if not (entropies > NOTHING).any():
         return undefined("mig", "no attribute ever changes", len(coded), conventions)
     if not coded.codes.shape[1]:
         return undefined("mig", "the code has no dimension", len(coded), conventions)
-    information = np.sort(information_matrix(coded.factors, coded.classes(bins)), 1)
+    information = np.sort(information_matrix(coded.factors, coded.classes(bins), coded.weights), 1)
     second = information[:, -2] if information.shape[1] > 1 else 0.0
     gaps = np.full(len(entropies), math.nan)
     np.divide(information[:, -1] - second, entropies, out=gaps, where=entropies > NOTHING)
@@ -174,10 +176,10 @@ def modularity(meanings: Any, messages: Any = None, *, bins: int = 20, dead: str
     conventions = {"bins": None if coded.discrete else bins, "dead": dead, "eos": eos}
     if len(coded.factors) < 2:
         return undefined("modularity", "there is no second attribute to tell from the first", len(coded), conventions)
-    if all(entropy(factor) <= NOTHING for factor in coded.factors):
+    if all(entropy(factor, coded.weights) <= NOTHING for factor in coded.factors):
         return undefined("modularity", "no attribute ever changes", len(coded), conventions)
     parts = coded.classes(bins)
-    squares = information_matrix(coded.factors, parts) ** 2 if parts else np.zeros((2, 0))
+    squares = information_matrix(coded.factors, parts, coded.weights) ** 2 if parts else np.zeros((2, 0))
     greatest = squares.max(0)
     scores = np.full(len(parts), math.nan)
     others = (squares.sum(0) - greatest) / (len(coded.factors) - 1)
@@ -253,6 +255,7 @@ def factor_vae(
         held,
         batch_size,
         stream(seed, "factor_vae"),
+        coded.weights,
     )
     learnt, tried = votes.draw(training_votes), votes.draw(test_votes)
     majority = learnt.argmax(1)
@@ -272,18 +275,30 @@ def _scaled(column: NDArray[Any]) -> Matrix:
     return scaled
 
 
-def _variance(numbers: Matrix) -> Matrix:
-    """Return the variance along the last axis, exactly 0 for equal numbers, whose mean may be rounded."""
-    found: Matrix = (numbers - numbers[..., :1]).var(-1, ddof=1)
-    return found
+def _variance(numbers: Matrix, weights: Weights | None = None) -> Matrix:
+    """Return the variance along the last axis, exactly 0 for equal numbers, whose mean may be rounded.
+
+    Args:
+        numbers: [..., B].
+        weights: how often each of the B counts, [B]. With fractions, the variance is the biased one.
+    """
+    above = numbers - numbers[..., :1]
+    if weights is None:
+        found: Matrix = above.var(-1, ddof=1)
+        return found
+    spread = (above - np.average(above, -1, weights)[..., None]) ** 2 @ weights
+    return np.asarray(spread / (weights.sum() - (weights.dtype.kind == "i")))
 
 
-def _unlikeness(codes: Codes) -> Matrix:
+def _unlikeness(codes: Codes, weights: Weights | None = None) -> Matrix:
     """Return the total variance of the codes' one-hot vectors along the last axis: [..., B] -> [...].
 
     If code v occurs n_v times among B, it is (B^2 - sum_v n_v^2) / (B (B - 1)). So no vectors are built, which could be
-    as wide as there are rows.
+    as wide as there are rows. Weights are those of `_variance`, for codes [B].
     """
+    if weights is not None:
+        total, counts = float(weights.sum()), np.bincount(codes, weights)
+        return np.asarray((total**2 - counts @ counts) / (total * (total - (weights.dtype.kind == "i"))))
     rows, size = codes.reshape(-1, codes.shape[-1]), codes.shape[-1]
     apart = np.sort(rows, axis=1) + np.arange(len(rows))[:, None] * (int(codes.max()) + 1)
     starts = np.flatnonzero(np.diff(apart.ravel(), prepend=-1))
@@ -304,14 +319,16 @@ class _Votes:
         held: attributes that may be held fixed.
         batch: rows per vote.
         draws: stream of random numbers.
+        weights: how often each row counts, [N]; None if once.
     """
 
     factors: list[Codes]
     codes: list[NDArray[Any]]
-    spread: Callable[[NDArray[Any]], Matrix]
+    spread: Callable[..., Matrix]
     held: list[int]
     batch: int
     draws: np.random.Generator
+    weights: Weights | None = None
 
     def draw(self, count: int) -> NDArray[np.int64]:
         """Draw votes and count how often each dimension won while each attribute was held: [dimensions, A]."""
@@ -329,10 +346,15 @@ class _Votes:
         """Return the winning dimension of each of `count` batches of rows that share a value of an attribute."""
         factor = self.factors[attribute]
         order = np.argsort(factor, kind="stable")
-        sizes = np.bincount(factor)
+        sizes: NDArray[Any] = np.bincount(factor, self.weights)
+        if self.weights is not None:
+            sizes = sizes.astype(self.weights.dtype)
         values = self.draws.integers(len(sizes), size=(count, 1))
-        within = (self.draws.random((count, self.batch)) * sizes[values]).astype(np.int64)
-        rows = order[(np.cumsum(sizes) - sizes)[values] + within]
-        spread = [self.spread(codes[rows]) / self.spread(codes) for codes in self.codes]
+        within = (self.draws.random((count, self.batch)) * sizes[values]).astype(sizes.dtype)
+        place = (np.cumsum(sizes) - sizes)[values] + within
+        if self.weights is not None:  # the row with this place among rows that are repeated
+            place = np.searchsorted(np.cumsum(self.weights[order])[:-1], place, side="right")
+        rows = order[place]
+        spread = [self.spread(codes[rows]) / self.spread(codes, self.weights) for codes in self.codes]
         winners: NDArray[np.int64] = np.stack(spread, 1).argmin(1)
         return winners

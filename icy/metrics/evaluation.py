@@ -51,12 +51,16 @@ def evaluate(
 ) -> "pd.DataFrame":
     """Evaluate several metrics on one table, as one row of a DataFrame.
 
+    A Table with weights (see Table.of) is scored as one in which each row is repeated, with the number of rows given. A
+    registered metric that does not read weights gets the repeated rows.
+
     Args:
         meanings: [N, A] attribute values, or a Language.
         messages: [N, S] tokens, or sequences of any lengths.
         metrics: names or wildcards; `icy list metrics` lists them.
         conventions: arguments for single metrics, by name: {"topsim": {"message": "hamming"}}.
-        errors: "bootstrap" estimates a standard error of every metric from rows drawn with replacement. By default
+        errors: "bootstrap" estimates a standard error of every metric from rows drawn with replacement, each with its
+            weight. By default
             there is one only for metrics that estimate their value from a sample of pairs or rows. Measures of
             information are biased on few rows, and a resample has fewer distinct rows: the bootstrap estimates the
             spread of a value, not its bias.
@@ -136,6 +140,9 @@ def values_by_chance(
 ) -> dict[str, float]:
     """Return what measures of information read on a small table if its messages are dealt out to meanings at random.
 
+    Weighted rows are dealt out as repeated rows. Weights with fractions do not say how many rows there are: there is no
+    value by chance.
+
     On many rows this is about 0 (1 for residual entropy); how far it lies from there is the bias of these measures on
     as few rows as the table has (Panzeri and Treves 1996 on the bias of information from few samples).
 
@@ -149,8 +156,9 @@ def values_by_chance(
         The mean over several orders by metric (of one order, from 200 rows on, where they hardly differ); only biases
         of at least NOTABLE, and none for tables of more than FEW_ROWS rows.
     """
-    if len(table) > FEW_ROWS:
+    if table.total_weight > FEW_ROWS or not table.has_whole_weights:
         return {}
+    table = table.repeated()
     draws = stream(seed, "values by chance")
     dealt = [
         replace(table, messages=table.messages[draws.permutation(len(table))])
@@ -183,7 +191,9 @@ def _measured(entry: Entry, table: Table, conventions: Mapping[str, Any]) -> Sco
     """Return a metric's score; raise UnknownNameError for a convention that it does not take."""
     import inspect
 
-    metric = entry.load()
+    metric, rows = entry.load(), len(table)
+    if not entry.weighted:
+        table = table.repeated(f"{entry.name}, which does not read weights,")
     taken = inspect.signature(metric).parameters
     for name in conventions:
         if name not in taken and not any(p.kind == p.VAR_KEYWORD for p in taken.values()):
@@ -196,7 +206,7 @@ def _measured(entry: Entry, table: Table, conventions: Mapping[str, Any]) -> Sco
         raise
     if not isinstance(score, Score):
         raise PluginError(f"{entry.qualified} returns a {type(score).__name__}, not an icy.metrics.Score.")
-    return score
+    return score if rows == len(table) else replace(score, rows=rows)
 
 
 def _bootstrapped(

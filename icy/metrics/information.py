@@ -8,7 +8,7 @@ from jaxtyping import Float64, Int64
 from numpy.typing import NDArray
 
 from icy.core.errors import unknown
-from icy.languages.codes import Codes, number
+from icy.languages.codes import Codes, Weights, number
 from icy.languages.table import Table, names_of_attributes
 from icy.languages.tokens import PAD
 
@@ -123,7 +123,7 @@ def _gaps(
         raise unknown(f"rule for a {what} that is always the same", constant, CONSTANT)
     if table.attributes < 2:
         return undefined(metric, "there is no second attribute to tell from the first", len(table), conventions)
-    shares, informed = part_gaps(table.factors, parts)
+    shares, informed = part_gaps(table.factors, parts, table.weights)
     varied = ~np.isnan(shares)
     total = int(varied.sum()) if constant == "skip" else len(shares) + unused
     if not total:
@@ -136,30 +136,33 @@ def _gaps(
 
 
 def part_gaps(
-    factors: Sequence[Codes], parts: Sequence[Codes]
+    factors: Sequence[Codes], parts: Sequence[Codes], weights: Weights | None = None
 ) -> tuple[Float64[Matrix, " part"], Int64[NDArray[np.int64], " part"]]:
     """Return the gap in mutual information between each part's two best attributes, divided by the part's entropy.
 
     Args:
         factors: the attributes, at least two, [N] each.
         parts: variables of the messages, such as the token at a position, [N] each.
+        weights: how often each row counts, [N]; by default once.
 
     Returns:
         The gap of each part, NaN if the part is constant, and its best attribute: [parts] each.
     """
     if not parts:
         return np.empty(0), np.empty(0, dtype=np.int64)
-    information = information_matrix(factors, parts)
+    information = information_matrix(factors, parts, weights)
     ordered = np.sort(information, 0)
-    entropies = np.array([entropy(part) for part in parts])
+    entropies = np.array([entropy(part, weights) for part in parts])
     gaps = np.full(len(parts), np.nan)
     np.divide(ordered[-1] - ordered[-2], entropies, out=gaps, where=entropies > NOTHING)
     return gaps, best_rows(information)
 
 
-def information_matrix(factors: Sequence[Codes], parts: Sequence[Codes]) -> Float64[Matrix, "attr part"]:
+def information_matrix(
+    factors: Sequence[Codes], parts: Sequence[Codes], weights: Weights | None = None
+) -> Float64[Matrix, "attr part"]:
     """Return the mutual information of every attribute with every part of the messages, in bits: [A, parts]."""
-    return np.array([[mutual_information(factor, part) for part in parts] for factor in factors])
+    return np.array([[mutual_information(factor, part, weights) for part in parts] for factor in factors])
 
 
 def best_rows(information: Float64[Matrix, "attr part"], tolerance: float = 1e-9) -> Int64[NDArray[np.int64], " part"]:
@@ -197,8 +200,9 @@ def information_table(
 
     table = Table.of(meanings, messages, eos=eos)
     table.require_discrete("The table of information")
-    of_factors, of_parts = ([entropy(codes) for codes in some] for some in (table.factors, table.positions))
-    information = information_matrix(table.factors, table.positions)
+    weights = table.weights
+    of_factors, of_parts = ([entropy(codes, weights) for codes in some] for some in (table.factors, table.positions))
+    information = information_matrix(table.factors, table.positions, weights)
     rows = [
         {
             "attribute": name,

@@ -7,12 +7,14 @@ import numpy as np
 
 from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError, unknown
+from icy.core.memory import require_memory
 from icy.languages.codes import Codes, together
 from icy.languages.table import Table
 
 from .score import Score, undefined
 
 AVERAGES = ("max", "arithmetic", "geometric", "min")
+BYTES_PER_ROW = 64  # that counting labels and messages takes
 MOST_CELLS = 2 * 10**8  # labels times messages: the expected mutual information is a sum over all of these
 
 
@@ -45,8 +47,8 @@ def ami(
         the details. NaN for the average "min" if chance explains all of the smaller entropy.
 
     Raises:
-        InvalidSettingError: an invalid table (see Table.of), continuous meanings, no such attribute, or too many
-            distinct labels and messages.
+        InvalidSettingError: an invalid table (see Table.of), continuous meanings, weights with fractions, no such
+            attribute, or too many distinct labels and messages.
         UnknownNameError: an unknown average.
 
     Example:
@@ -61,9 +63,13 @@ def ami(
     table = Table.of(meanings, messages, eos=eos)
     table.require_discrete("Adjusted mutual information")
     labels, said = _labels(table, attribute), _messages(table)
+    if table.weights is not None:  # the expectation is over orders of repeated rows
+        table.require_whole_weights("Adjusted mutual information")
+        require_memory(BYTES_PER_ROW * int(table.total_weight), f"A list of {int(table.total_weight)} repeated rows")
+        labels, said = labels.repeat(table.weights), said.repeat(table.weights)
     numbers = int(labels.max()) + 1, int(said.max()) + 1
     conventions = {"attribute": attribute, "average": average, "eos": eos}
-    if len(table) > 1 and len(table) in numbers:
+    if len(labels) > 1 and len(labels) in numbers:
         return _of_single_rows(numbers, len(table), conventions)
     if math.prod(numbers) > MOST_CELLS:
         raise InvalidSettingError(

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icy.core.errors import InvalidSettingError, unknown
-from icy.languages.codes import Codes, number, together
+from icy.languages.codes import Codes, Weights, mean_of_rows, number, together
 from icy.languages.table import Table
 
 from .entropy import NOTHING, conditional_entropy, entropy
@@ -101,30 +101,32 @@ def hce(meanings: Any, messages: Any = None, *, normalised: bool = True, eos: An
 def _mean_residual(table: Table, groups: Groups, normalised: bool, smoothing: float = 0.0) -> float:
     """Return the mean over attributes of the entropy given the positions assigned to each."""
     left = [
-        _residual(factor, [table.positions[j] for j in group], normalised, smoothing)
+        _residual(factor, [table.positions[j] for j in group], normalised, table.weights, smoothing)
         for factor, group in zip(table.factors, groups, strict=True)
     ]
     return float(np.mean(left))
 
 
-def _residual(factor: Codes, positions: list[Codes], normalised: bool, smoothing: float = 0.0) -> float:
+def _residual(
+    factor: Codes, positions: list[Codes], normalised: bool, weights: Weights | None = None, smoothing: float = 0.0
+) -> float:
     """Return the entropy of an attribute given some positions, if normalised as a share of its own entropy."""
-    alone = entropy(factor)
+    alone = entropy(factor, weights)
     if alone <= NOTHING:
         return 0.0
     if not positions:
         left = alone
     elif smoothing:
-        left = _smoothed(factor, together(*positions), smoothing)
+        left = _smoothed(factor, together(*positions), smoothing, weights)
     else:
-        left = conditional_entropy(factor, together(*positions))
+        left = conditional_entropy(factor, together(*positions), weights)
     return left / alone if normalised else left
 
 
-def _smoothed(factor: Codes, given: Codes, smoothing: float) -> float:
+def _smoothed(factor: Codes, given: Codes, smoothing: float, weights: Weights | None) -> float:
     """Return the conditional entropy in bits, with `smoothing` added to every count of a sub-message and a value."""
     counts = np.zeros((given.max() + 1, factor.max() + 1))
-    np.add.at(counts, (given, factor), 1)
+    np.add.at(counts, (given, factor), 1 if weights is None else weights)
     counts += smoothing
     share = counts / counts.sum(1, keepdims=True)
     return float(-(counts / counts.sum() * np.log2(share)).sum())
@@ -134,7 +136,7 @@ def _greedy(table: Table, _: bool) -> Groups:
     """Assign every position to the attribute with which it has the highest mutual information."""
     if not table.length:
         return [[] for _ in table.factors]
-    return _grouped(best_rows(information_matrix(table.factors, table.positions)), table.attributes)
+    return _grouped(best_rows(information_matrix(table.factors, table.positions, table.weights)), table.attributes)
 
 
 def _grouped(owners: NDArray[np.int64], attributes: int) -> Groups:
@@ -170,7 +172,9 @@ def _subset_costs(table: Table, normalised: bool) -> NDArray[np.float64]:
     joint: list[Codes] = [np.zeros(len(table), dtype=np.int64)]
     for column in table.positions:
         joint += [together(subset, column) for subset in joint]
-    return np.array([[_residual(factor, [subset], normalised) for subset in joint] for factor in table.factors])
+    return np.array(
+        [[_residual(factor, [subset], normalised, table.weights) for subset in joint] for factor in table.factors]
+    )
 
 
 def _with_one_more(
@@ -202,8 +206,9 @@ def _resnick(table: Table, _: bool) -> Groups:
         raise InvalidSettingError(
             f'search="resnick" is for two symbols, and the messages have {symbols.max() + 1}; take search="greedy".'
         )
+    weights = np.ones(len(table), dtype=np.int64) if table.weights is None else table.weights
     shares = [
-        np.array([symbols[factor == value].mean(0) for value in range(int(factor.max()) + 1)])
+        np.array([mean_of_rows(symbols[factor == v], weights[factor == v]) for v in np.unique(factor)])
         for factor in table.factors
     ]
     middle = np.concatenate(shares).mean(0)

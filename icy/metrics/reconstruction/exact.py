@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icy.core.errors import InvalidSettingError
-from icy.languages.codes import number, together
+from icy.languages.codes import Weights, number, together
 
 from .problem import Matrix, Reconstruction, Target
 
@@ -24,9 +24,9 @@ def solve_additive(target: Target) -> Reconstruction:
         output = flat[:, j]
         key = output.tobytes()  # outputs may be equal, and with two symbols one is the complement of the other
         other = solved.get((1 - output).tobytes(), solved.get(key))
-        solved[key] = _least_absolute(design, output) if other is None else other
+        solved[key] = _least_absolute(design, output, target.weights) if other is None else other
         residuals[:, j] = solved[key]
-    shares = residuals.mean(0).reshape(target.one_hot.shape[1:]).sum(1)
+    shares = target.mean(residuals).reshape(target.one_hot.shape[1:]).sum(1)
     return Reconstruction(residuals.sum(1), {"positions": shares.tolist()})
 
 
@@ -37,11 +37,12 @@ def solve_permutation(target: Target) -> Reconstruction:
     attributes, length = target.atoms.shape[1], target.said.shape[1]
     left = np.stack([_alone(target, a) for a in range(attributes)])  # [A, N, S]
     word = -(-length // attributes)
-    costs = left.sum(1).T.repeat(word, axis=1)  # [S, A * word]
+    total = left.sum(1) if target.weights is None else np.tensordot(left, target.weights, (1, 0))
+    costs = total.T.repeat(word, axis=1)  # [S, A * word]
     positions, places = linear_sum_assignment(costs)
     owners = places // word
     errors = left[owners, :, positions].T
-    return Reconstruction(errors.sum(1), {"positions": errors.mean(0).tolist(), "attributes": owners.tolist()})
+    return Reconstruction(errors.sum(1), {"positions": target.mean(errors).tolist(), "attributes": owners.tolist()})
 
 
 def _design(target: Target) -> Any:
@@ -61,7 +62,7 @@ def _not_sums(design: Any, outputs: Matrix) -> NDArray[np.bool_]:
     return found
 
 
-def _least_absolute(design: Any, output: Matrix) -> Matrix:
+def _least_absolute(design: Any, output: Matrix, weights: Weights | None) -> Matrix:
     """Return the distance of each row's output from the best sum of columns, [N].
 
     This solves the dual programme, with one bounded variable per row and one equation per column: here it is far
@@ -70,7 +71,8 @@ def _least_absolute(design: Any, output: Matrix) -> Matrix:
     from scipy.optimize import linprog
 
     solver: Literal["highs-ds", "highs-ipm"] = "highs-ds" if len(output) < MANY_ROWS else "highs-ipm"
-    found = linprog(-output, A_eq=design.T, b_eq=np.zeros(design.shape[1]), bounds=(-1, 1), method=solver)
+    bounds: Any = (-1, 1) if weights is None else np.outer(weights / weights.max(), (-1, 1))
+    found = linprog(-output, A_eq=design.T, b_eq=np.zeros(design.shape[1]), bounds=bounds, method=solver)
     if found.status != 0:
         raise InvalidSettingError(f"The linear programme of an additive composition was not solved: {found.message}")
     left: Matrix = np.abs(output + design @ found.eqlin.marginals)
@@ -84,12 +86,12 @@ def _alone(target: Target, attribute: int) -> Matrix:
     value have the same symbol, this symbol is predicted, with error 0 for these rows and 2 for the others. Otherwise no
     symbol is predicted, and the error is 1.
     """
-    values = number(target.atoms[:, attribute])
-    rows = np.bincount(values)
+    values, weights = number(target.atoms[:, attribute]), target.weights
+    rows = np.bincount(values, weights)
     left = np.ones(target.said.shape)
     for j, symbols in enumerate(target.said.T):
         both = together(values, symbols)
-        alike = np.bincount(both)[both]  # rows with this value and this symbol
+        alike = np.bincount(both, weights)[both]  # rows with this value and this symbol
         predicted = np.zeros(len(rows), dtype=bool)
         predicted[values[2 * alike > rows[values]]] = True
         left[:, j] = np.where(predicted[values], np.where(2 * alike > rows[values], 0, 2), 1)

@@ -40,7 +40,7 @@ def fit_linear(target: Target, distance: TensorDistance, fit: Fit) -> Reconstruc
         sums = design @ mapped.flatten(2)
         return between(sums, said.flatten(1).expand_as(sums))
 
-    return _finite(_trained(errors, [vectors, maps.requires_grad_(), bias.requires_grad_()], fit))
+    return _finite(_trained(errors, [vectors, maps.requires_grad_(), bias.requires_grad_()], target, fit))
 
 
 def fit_function(
@@ -52,7 +52,7 @@ def fit_function(
         InvalidSettingError: the composition or the distance returns the wrong shape, or every restart diverged.
     """
     found = [_one_function(target, composition, distance, derivations, fit, restart) for restart in range(fit.restarts)]
-    ends = [float(one.errors.mean()) for one in found]
+    ends = [float(target.mean(one.errors)) for one in found]
     best = _finite(found[int(np.nan_to_num(ends, nan=math.inf).argmin())])
     return Reconstruction(best.errors, {**best.details, "restarts": ends})
 
@@ -69,13 +69,14 @@ def fit_published(target: Target, fit: Fit) -> Reconstruction:
     first = _first_maps(1, target.atoms.shape[1], said.shape[1], fit.seed, fit.device)
     maps, bias = (given[0] for given in first)
     optimiser = _optimiser([vectors], fit.optimiser, PUBLISHED_RATE)
-    history = []
+    history, mean = [], _mean_over_rows(target, fit.device)
+    total = 1 if target.weights is None else float(target.weights.sum())
     for _ in range(PUBLISHED_STEPS):
         mapped = maps[owner] @ vectors + bias[owner, :, None]
         left = (design @ mapped.flatten(1) - said.flatten(1)).abs().sum(-1)
-        history.append(float(left.detach().mean()))
+        history.append(float(mean(left.detach())))
         optimiser.zero_grad()
-        left.sum().backward()
+        (left.sum() if target.weights is None else mean(left) * total).backward()
         optimiser.step()
     change = abs(history[-PUBLISHED_STEPS // 10] - history[-1]) / max(history[-1], SMALL)
     details = {"restarts": history[-1:], "steps": PUBLISHED_STEPS, "converged": change < SETTLED}
@@ -107,7 +108,7 @@ def _one_function(
             )
         return between(found, said.flatten(1)).unsqueeze(0)
 
-    return _trained(errors, [vectors, *learned], fit)
+    return _trained(errors, [vectors, *learned], target, fit)
 
 
 def _own(composition: Composition, target: Target, fit: Fit, restart: int) -> Any:
@@ -177,13 +178,13 @@ def _by_user(distance: Callable[[Tensor, Tensor], Tensor], x: Tensor, y: Tensor)
     return found
 
 
-def _trained(errors: Callable[[], Tensor], learned: list[Tensor], fit: Fit) -> Reconstruction:
+def _trained(errors: Callable[[], Tensor], learned: list[Tensor], target: Target, fit: Fit) -> Reconstruction:
     """Minimise the mean of `errors()`, [R, N] for restarts and rows, and return the best restart."""
-    optimiser = _optimiser(learned, fit.optimiser, fit.learning_rate)
+    optimiser, mean = _optimiser(learned, fit.optimiser, fit.learning_rate), _mean_over_rows(target, fit.device)
     falling = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, fit.steps)
     late, before = max(1, fit.steps - fit.steps // 10), None
     for step in range(fit.steps):
-        loss = errors().mean(-1)
+        loss = mean(errors())
         before = loss.detach().clone() if step + 1 == late else before
         optimiser.zero_grad()
         loss.sum().backward()  # restarts share no parameters
@@ -191,12 +192,20 @@ def _trained(errors: Callable[[], Tensor], learned: list[Tensor], fit: Fit) -> R
         falling.step()
     with torch.no_grad():
         last = errors()
-    means = last.mean(-1)
+    means = mean(last)
     best = int(means.nan_to_num(math.inf).argmin())
     assert before is not None
     change = abs(float(before[best] - means[best])) / max(float(means[best]), SMALL)
     details = {"restarts": means.tolist(), "steps": fit.steps, "converged": change < SETTLED}
     return Reconstruction(last[best].double().cpu().numpy(), details)
+
+
+def _mean_over_rows(target: Target, device: str) -> Callable[[Tensor], Tensor]:
+    """Return the function that takes the mean of errors over the rows, [..., N] -> [...]."""
+    if target.weights is None:
+        return lambda errors: errors.mean(-1)
+    shares = torch.from_numpy((target.weights / target.weights.sum()).astype(np.float32)).to(device)
+    return lambda errors: errors @ shares
 
 
 def _optimiser(learned: list[Tensor], name: str, rate: float) -> torch.optim.Optimizer:

@@ -10,7 +10,7 @@ from jaxtyping import Float64, Int64
 from numpy.typing import NDArray
 
 from icy.core.errors import InvalidSettingError
-from icy.languages.codes import number
+from icy.languages.codes import Weights, mean_of_rows, number
 from icy.languages.table import Table
 from icy.languages.tokens import PAD
 
@@ -32,12 +32,18 @@ class Target:
         count: number of atoms.
         said: messages as numbers of symbols, [N, S]; the end of a shorter message is a symbol too.
         symbols: number of symbols.
+        weights: how often each row counts, [N]; None if once.
     """
 
     atoms: Int64[NDArray[np.int64], "batch attr"]
     count: int
     said: Int64[NDArray[np.int64], "batch length"]
     symbols: int
+    weights: Weights | None = None
+
+    def mean(self, errors: Float64[Matrix, "batch ..."]) -> Float64[Matrix, "..."]:
+        """Return the mean of errors over the rows, [N, ...] -> [...]."""
+        return mean_of_rows(errors, self.weights)
 
     @cached_property
     def one_hot(self) -> Float64[Matrix, "batch length symbol={self.symbols}"]:
@@ -66,9 +72,9 @@ def make_target(table: Table, published: bool = False) -> Target:
                 f"{table.vocab_size} are more than {MOST_TOKENS}; number the tokens from 0 without gaps."
             )
         said = np.where(table.messages == PAD, table.vocab_size, table.messages)
-        return Target(atoms, int(first[-1]), said, table.vocab_size + 2)
+        return Target(atoms, int(first[-1]), said, table.vocab_size + 2, table.weights)
     said = number(table.messages.ravel()).reshape(table.messages.shape)
-    return Target(atoms, int(first[-1]), said, int(said.max()) + 1)
+    return Target(atoms, int(first[-1]), said, int(said.max()) + 1, table.weights)
 
 
 @dataclass(frozen=True)

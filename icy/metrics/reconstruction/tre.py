@@ -66,9 +66,9 @@ def tre(
             but "l1" require training.
         derivations: whether a composition that is a function gets all vectors at once ("flat") or two at a time from
             the left ("left", the binary tree ((a b) c)); named compositions are flat.
-        rows: number of rows, drawn without replacement; by default all, or 1000 of a larger table unless the
-            composition is "permutation". Few rows are overfitted, which lowers the value by more than its error
-            suggests: `shuf` at 5x10 has 18.9 on 300 rows, 19.8 on 1000 and 20.0 on 5000.
+        rows: number of rows, drawn without replacement, each with its weight; by default all, or 1000 of a larger
+            table unless the composition is "permutation". Few rows are overfitted, which lowers the value by more than
+            its error suggests: `shuf` at 5x10 has 18.9 on 300 rows, 19.8 on 1000 and 20.0 on 5000.
         eos: the token that ends a message, a number or a name; see Table.of.
         preset: "published" is the program behind Perkins21 and Icy22: "linear" on 300 rows with two extra symbols, maps
             fixed at random initial values, vectors from zero, and 1000 steps of Adam at a constant rate of 0.01; it
@@ -118,9 +118,9 @@ def tre(
         table = table.rows(np.sort(stream(seed, "tre", "rows").choice(whole, most, replace=False)))
     target = make_target(table, published=preset == "published")
     found = _reconstruct(target, composition, distance, derivations, preset, fit)
-    error = _standard_error(found.errors, whole) if 1 < len(table) < whole else None
+    error = _standard_error(found.errors, target, whole) if 1 < len(table) < whole else None
     details = {"rows": len(table), **found.details}
-    value = max(0.0, float(found.errors.mean()))
+    value = max(0.0, float(target.mean(found.errors)))
     drawn = f"{len(table)} drawn rows" if error is not None else ""
     return Score("tre", value, whole, conventions, details, error=error, error_of=drawn)
 
@@ -180,8 +180,13 @@ def _most_rows(table: Table, rows: int | None, composition: Composition, preset:
     return len(table) if composition == "permutation" else MOST_ROWS
 
 
-def _standard_error(errors: Matrix, whole: int) -> float:
-    """Return the standard error of the mean of rows drawn without replacement from a table of `whole` rows."""
+def _standard_error(errors: Matrix, target: Target, whole: int) -> float:
+    """Return the standard error of the mean of rows drawn without replacement from a table of `whole` rows.
+
+    With weights, the mean is a ratio of two sums over the drawn rows.
+    """
+    if target.weights is not None:
+        errors = (errors - target.mean(errors)) * (target.weights / target.weights.mean())
     return float(errors.std(ddof=1)) * math.sqrt((1 / len(errors)) * (1 - len(errors) / whole))
 
 

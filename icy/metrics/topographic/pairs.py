@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int64
+from jaxtyping import Int64, Real
 from numpy.typing import NDArray
 
 from icy.core.memory import require_memory
 from icy.core.provenance import usable_cores
+from icy.languages.codes import Weights
 
 from . import native
 from .distances import WIDEST, Distance, Distances, Hamming, Keys, Rows
@@ -21,7 +22,7 @@ MOST_CELLS = 2**22  # cells of the table of counts; with more, pairs of rows are
 LISTED_AT_ONCE = 2**20
 BYTES_PER_LISTED_PAIR = 80  # two distances, two ranks, and what sorting takes
 Counts = NDArray[np.int64]
-JointCounts = Int64[Counts, "x_key y_key"]
+JointCounts = Real[NDArray[Any], "x_key y_key"]
 KeysOfBlock = Callable[[slice, slice], Keys]
 
 
@@ -33,11 +34,13 @@ class DistancePair:
         x: distance of meanings.
         y: distance of messages.
         rows: number of rows, N.
+        weights: how often each row counts, [N]; None if once. A pair of rows counts as often as their product.
     """
 
     x: Distance
     y: Distance
     rows: int
+    weights: Weights | None = None
 
     @property
     def countable(self) -> bool:
@@ -59,21 +62,27 @@ def joint_counts(
         device: where to count if both are Hamming distances; any but "cpu" requires torch.
 
     Returns:
-        The number of pairs with each combination of keys, [keys of x, keys of y].
+        The number of pairs with each combination of keys, [keys of x, keys of y]: integers, or with weights their sums
+        as floats, which are exact while the pairs of repeated rows are fewer than 2^53.
     """
     assert two.x.values is not None
     assert two.y.values is not None
     shape = len(two.x.values), len(two.y.values)
-    if device != "cpu" and isinstance(two.x, Hamming) and isinstance(two.y, Hamming) and _narrow(two.x, two.y):
+    unweighted = two.weights is None
+    on_gpu = unweighted and device != "cpu"
+    if on_gpu and isinstance(two.x, Hamming) and isinstance(two.y, Hamming) and _narrow(two.x, two.y):
         from .pairs_torch import histogram_on
 
         return histogram_on(device, *_factors(two.x, two.y), shape[0] * shape[1], progress).reshape(shape)
     keys, cells = _joint_keys(two.x, two.y), shape[0] * shape[1]
-    total, done = np.zeros(cells, dtype=np.int64), 0
+    total, done = np.zeros(cells, dtype=np.int64 if unweighted else np.float64), 0
 
-    def count(block: tuple[slice, slice]) -> tuple[Counts, int]:
+    def count(block: tuple[slice, slice]) -> tuple[NDArray[Any], int]:
         found = keys(*block)
-        return histogram(found, cells), found.size
+        if two.weights is None:
+            return histogram(found, cells), found.size
+        times = np.outer(*(two.weights[rows].astype(float) for rows in block))
+        return np.bincount(found.ravel(), times.ravel(), cells), found.size
 
     workers = workers or usable_cores()
     with ThreadPoolExecutor(workers) as threads:
@@ -137,8 +146,8 @@ def _pairs_on_diagonal(rows: int) -> int:
 
 
 def _in_order(
-    threads: ThreadPoolExecutor, count: Callable[[tuple[slice, slice]], tuple[Counts, int]], rows: int, ahead: int
-) -> Iterator[tuple[tuple[slice, slice], tuple[Counts, int]]]:
+    threads: ThreadPoolExecutor, count: Callable[[tuple[slice, slice]], tuple[NDArray[Any], int]], rows: int, ahead: int
+) -> Iterator[tuple[tuple[slice, slice], tuple[NDArray[Any], int]]]:
     """Yield the blocks on and above the diagonal with their counts; few are in flight, for memory and for Ctrl-C."""
     waiting = []
     for block in _blocks(rows):

@@ -13,10 +13,11 @@ from icy.core.devices import resolve_device
 from icy.core.errors import unknown
 from icy.core.streams import stream
 from icy.core.surroundings import standard_state
+from icy.languages.codes import Weights
 from icy.languages.table import Table
 from icy.metrics.score import Score
 
-from .distances import RowDistance, Rows, meaning_distance, message_distance
+from .distances import Distances, RowDistance, Rows, meaning_distance, message_distance
 from .pairs import DistancePair, JointCounts, all_pairs, distances_of_pairs, joint_counts
 from .progress import Progress, progress_callback
 
@@ -53,6 +54,10 @@ def topsim(
     correlation of all pairs without storing them: time is quadratic in the number of rows, memory is not. Real-valued
     distances are listed, up to the memory available.
 
+    A row of weight w counts as w rows: with a row of weight v it makes v w pairs, and by itself w (w - 1) / 2 pairs at
+    distance 0, or w^2 if pairs are "ordered". Weights with fractions are for "ordered" pairs only, where their scale
+    does not matter.
+
     Args:
         meanings: [N, A] attribute values, or a Language.
         messages: [N, S] tokens, or sequences of any lengths.
@@ -81,7 +86,7 @@ def topsim(
 
     Raises:
         InvalidSettingError: an invalid table (see Table.of), Hamming distance of real numbers, a distance that is not
-            finite, too many pairs to list, or no such device.
+            finite, weights with fractions unless pairs are "ordered", too many pairs to list, or no such device.
         UnknownNameError: an unknown convention.
 
     Example:
@@ -92,8 +97,9 @@ def topsim(
     if correlation not in CORRELATIONS:
         raise unknown("correlation", correlation, CORRELATIONS)
     table = Table.of(meanings, messages, eos=eos)
+    given, weights, table = len(table), *_weighted(table, pairs)
     by_meaning, by_message = meaning_distance(table, meaning), message_distance(table, message, padded, normalise)
-    two = DistancePair(by_meaning, by_message, len(table))
+    two = DistancePair(by_meaning, by_message, len(table), weights)
     conventions = {"correlation": correlation, "meaning": two.x.name, "message": two.y.name, "pairs": pairs, "eos": eos}
     if two.y.name == "levenshtein":
         conventions |= {"padded": padded, "normalise": normalise}
@@ -105,10 +111,22 @@ def topsim(
             counts = joint_counts(two, report, workers, _device(device, len(table)))
             found, number = _of_counts(correlation, counts, two, table, ordered)
         else:
-            found, number = _of_listed(correlation, two, table, all_pairs(len(table), ordered), report)
+            found, number = _of_listed(correlation, two, table, all_pairs(len(table), ordered), report, ordered)
     if drawn is not None:
         conventions["seed"] = seed
-    return _score(found, number, table, conventions, sampled=drawn is not None)
+    return _score(found, number, given, conventions, sampled=drawn is not None)
+
+
+def _weighted(table: Table, pairs: str | int) -> tuple[Weights | None, Table]:
+    """Return the weights of rows, of mean 1 if they have fractions, and the table; repeated if pairs may be drawn."""
+    if pairs == "all":
+        table.require_whole_weights("topsim of all pairs", 'give counts of rows, or take pairs="ordered"')
+    elif pairs != "ordered":
+        table = table.repeated("topsim of drawn pairs")
+    weights = table.weights
+    if weights is not None and not table.has_whole_weights:
+        weights = weights / weights.mean()
+    return weights, table
 
 
 def spearman_of_counts(counts: JointCounts) -> float:
@@ -177,47 +195,84 @@ def _of_counts(
     assert two.y.values is not None
     x, rows = np.unique(two.x.values, return_inverse=True)
     y, columns = np.unique(two.y.values, return_inverse=True)
-    merged = np.zeros((len(x), len(y)), dtype=np.int64)
+    merged = np.zeros((len(x), len(y)), dtype=counts.dtype)
     np.add.at(merged, (rows[:, None], columns), counts)  # two keys may mean one distance
-    copies = np.bincount(table.drawn_from) if table.drawn_from is not None else np.ones(len(table), dtype=np.int64)
-    own = int((copies**2).sum())  # a row and itself, or a copy of itself, have distance 0 in both
+    # A row and itself, or a copy of itself, have distance 0 in both.
+    copies = np.bincount(table.drawn_from)[table.drawn_from] if table.drawn_from is not None else np.ones(len(table))
+    own = int((copies if two.weights is None else copies * two.weights).sum())
     merged[0, 0] -= 0 if ordered else own
-    number = int(merged.sum()) // (1 if ordered else 2)
+    number = round(merged.sum()) // (1 if ordered else 2)
     return (pearson_of_counts(merged, x, y) if correlation == "pearson" else spearman_of_counts(merged)), number
 
 
 def _of_listed(
-    correlation: str, two: DistancePair, table: Table, pairs: RowPairs, progress: Progress | None
+    correlation: str,
+    two: DistancePair,
+    table: Table,
+    pairs: RowPairs,
+    progress: Progress | None,
+    ordered: bool = True,
 ) -> tuple[float, int]:
     """Return the correlation and the number of pairs, from the distances of listed pairs."""
     from scipy.stats import rankdata
 
     left, right = pairs
-    if table.drawn_from is not None:
+    times = None
+    if two.weights is not None:
+        left, right, times = _weighted_pairs(two.weights, table, left, right, ordered)
+    elif table.drawn_from is not None:
         apart = table.drawn_from[left] != table.drawn_from[right]
         left, right = left[apart], right[apart]
     x, y = distances_of_pairs(two, left, right, progress)
     if correlation == "spearman":
-        x, y = rankdata(x), rankdata(y)
-    return _pearson(x, y), len(left)
+        x, y = (rankdata(one) if times is None else _weighted_ranks(one, times) for one in (x, y))
+    return _pearson(x, y, times), len(left) if times is None else round(times.sum())
 
 
-def _pearson(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
+def _weighted_pairs(
+    weights: Weights, table: Table, left: Rows, right: Rows, ordered: bool
+) -> tuple[Rows, Rows, Distances]:
+    """Return the pairs that rows of some weights make, those of the copies of one row too, and how often: [n] each."""
+    if not ordered:
+        own = np.arange(len(table))
+        left, right = np.concatenate([left, own]), np.concatenate([right, own])
+    times = weights[left] * weights[right].astype(float)
+    if not ordered or table.drawn_from is not None:  # a copy makes no pair with itself
+        source = np.arange(len(table)) if table.drawn_from is None else table.drawn_from
+        times -= np.where(source[left] == source[right], weights[left], 0)
+    if not ordered:
+        times[left == right] /= 2
+    some = times > 0
+    return left[some], right[some], times[some]
+
+
+def _weighted_ranks(values: Distances, times: Distances) -> Distances:
+    """Return average ranks of values that occur several times each, [n]."""
+    codes = np.unique(values, return_inverse=True)[1]
+    counts = np.bincount(codes, times)
+    ranks: Distances = (counts.cumsum() - (counts - 1) / 2)[codes]
+    return ranks
+
+
+def _pearson(x: Distances, y: Distances, times: Distances | None) -> float:
     if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return math.nan
-    return max(-1.0, min(1.0, float(np.corrcoef(x, y)[0, 1])))
+    if times is None:
+        return max(-1.0, min(1.0, float(np.corrcoef(x, y)[0, 1])))
+    spread = np.cov(x, y, aweights=times)
+    return max(-1.0, min(1.0, float(spread[0, 1] / np.sqrt(spread[0, 0] * spread[1, 1]))))
 
 
-def _score(value: float, number: int, table: Table, conventions: Mapping[str, Any], sampled: bool = False) -> Score:
+def _score(value: float, number: int, rows: int, conventions: Mapping[str, Any], sampled: bool = False) -> Score:
     details = {"pairs": number}
     if math.isnan(value):
         why = "all pairs of meanings, or all pairs of messages, are equally far apart" if number else "there is no pair"
-        return Score("topsim", value, len(table), conventions, details, why=why)
+        return Score("topsim", value, rows, conventions, details, why=why)
     error = (1 - value**2) / math.sqrt(number) if sampled else None
     return Score(
         "topsim",
         value,
-        len(table),
+        rows,
         conventions,
         details,
         error=error,

@@ -320,7 +320,7 @@ def test_a_pickle_that_holds_more_than_tensors_is_refused_without_torchs_advice(
 
     for content in (b"", b"\x80\x02", pickle.dumps(Path("x")), pickle.dumps([1]), b"no pickle"):
         (tmp_path / "t.pt").write_bytes(content)
-        with pytest.raises(StoreError, match="cannot be read") as told:
+        with pytest.raises(IcyError, match=r"cannot be read|has no rows") as told:
             read_table(tmp_path / "t.pt")
         assert "weights_only" not in str(told.value)
         assert "\n" not in str(told.value)
