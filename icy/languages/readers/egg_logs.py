@@ -32,7 +32,6 @@ GAMES = {  # a line per game, by the program of EGG's zoo: what separates its pa
     ),
 }
 SCALARS = ("output", "label")
-BINARY = (b"PK", b"\x80", b"\x93", b"PAR1", b"ARRO", b"FEA1")
 TABLES = ("INPUTS", "LABELS", "MESSAGES", "OUTPUTS")
 PYTHON = {"nan": "NaN", "inf": "Infinity", "None": "null", "True": "1", "False": "0"}  # in JSON
 
@@ -43,9 +42,7 @@ def read(file: File) -> Found | None:
     Raises:
         InvalidSettingError: a line of a game is damaged, or tables do not fit.
     """
-    if file.path.is_dir() or file.head.startswith(BINARY):
-        return None
-    lines = [(number, line.rstrip()) for number, line in enumerate(file.text.split("\n"), 1)]
+    lines = [(number, line.rstrip()) for number, line in file.lines]
     if {"INPUTS", "MESSAGES"} <= {line for _, line in lines}:
         return _of_tables(lines)
     for game, (mark, times, form) in GAMES.items():
