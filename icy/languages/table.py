@@ -134,15 +134,31 @@ class Table:
         """The token at each position as a discrete variable numbered from 0, PAD being one more token, [N] each."""
         return [number(column) for column in self.messages.T]
 
-    def require_discrete(self, metric: str) -> None:
-        """Raise unless the meanings are discrete.
+    def require_meanings(self, metric: str) -> None:
+        """Raise if the table holds messages alone, without an attribute.
 
         Args:
             metric: name for the error message.
 
         Raises:
-            InvalidSettingError: the meanings are real numbers.
+            InvalidSettingError: there is no attribute.
         """
+        if not self.attributes:
+            raise InvalidSettingError(
+                f"{metric} compares messages with meanings, and this table has no meanings; message_entropy and "
+                "unique_messages need none."
+            )
+
+    def require_discrete(self, metric: str) -> None:
+        """Raise unless there are meanings, and they are discrete.
+
+        Args:
+            metric: name for the error message.
+
+        Raises:
+            InvalidSettingError: there is no attribute, or the meanings are real numbers.
+        """
+        self.require_meanings(metric)
         if self.continuous:
             raise InvalidSettingError(
                 f"{metric} is about discrete attributes, and these meanings are real numbers; put them into classes."

@@ -27,6 +27,7 @@ Conventions = Mapping[str, Mapping[str, Any]]  # arguments by name, by metric
 # Measures of information, which are biased on few rows, with what they read of a language without structure on many.
 UNSTRUCTURED = {
     **dict.fromkeys(("hce", "posdis", "bosdis", "mig", "ami", "cbm", "context_independence", "modularity"), 0.0),
+    **dict.fromkeys(("mutual_information", "npmi", "sap"), 0.0),
     "residual_entropy": 1.0,
 }
 FEW_ROWS = 10_000  # up to so many the bias is worth a look
