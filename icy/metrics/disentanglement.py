@@ -17,7 +17,7 @@ from icy.languages.table import Table
 
 from .entropy import NOTHING, entropy
 from .information import information_matrix
-from .score import Score, undefined
+from .score import Score, undefined, why_unvaried
 
 VARIANCES = ("one_hot", "ordinal")
 DEAD = ("zero", "skip")
@@ -35,12 +35,14 @@ class Coded:
         codes: [N, D] real numbers, or integers if they are tokens.
         discrete: whether the codes are tokens.
         weights: how often each row counts, [N]; None if once.
+        named: whether the tokens have names, so that their numbers are only places in the sorted order.
     """
 
     factors: list[Codes]
     codes: Real[NDArray[Any], "batch dimension"]
     discrete: bool
     weights: Weights | None = None
+    named: bool = False
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -72,7 +74,8 @@ def read_codes(meanings: Any, messages: Any, eos: Any) -> Coded:
     table.require_discrete("Disentanglement")
     if real is not None and not np.isfinite(real).all():
         raise InvalidSettingError("Some codes are not numbers (NaN) or infinite; leave those rows out.")
-    return Coded(table.factors, table.messages if real is None else real, real is None, table.weights)
+    codes = table.messages if real is None else real
+    return Coded(table.factors, codes, real is None, table.weights, table.token_names is not None)
 
 
 def _real(messages: Any) -> Matrix | None:
@@ -130,8 +133,8 @@ def mig(meanings: Any, messages: Any = None, *, bins: int = 20, eos: Any = None)
     coded, bins = read_codes(meanings, messages, eos), whole_number("number of bins", bins)
     conventions = {"bins": None if coded.discrete else bins, "eos": eos}
     entropies = np.array([entropy(factor, coded.weights) for factor in coded.factors])
-    if not (entropies > NOTHING).any():
-        return undefined("mig", "no attribute ever changes", len(coded), conventions)
+    if why := why_unvaried(coded.factors):
+        return undefined("mig", why, len(coded), conventions)
     if not coded.codes.shape[1]:
         return undefined("mig", "the code has no dimension", len(coded), conventions)
     information = np.sort(information_matrix(coded.factors, coded.classes(bins), coded.weights), 1)
@@ -157,8 +160,8 @@ def modularity(meanings: Any, messages: Any = None, *, bins: int = 20, dead: str
         eos: the token that ends a message, a number or a name; see Table.of.
 
     Returns:
-        A score in [0, 1], with that of each dimension in the details. NaN if there is only one attribute, if every
-        attribute is constant, or if every dimension is left out.
+        A score in [0, 1], with that of each dimension in the details. NaN if fewer than two attributes change, or if
+        every dimension is left out.
 
     Raises:
         InvalidSettingError: an invalid table (see Table.of), continuous meanings, codes that are not finite, or fewer
@@ -174,10 +177,8 @@ def modularity(meanings: Any, messages: Any = None, *, bins: int = 20, dead: str
         raise unknown("rule for dead codes", dead, DEAD)
     coded, bins = read_codes(meanings, messages, eos), whole_number("number of bins", bins)
     conventions = {"bins": None if coded.discrete else bins, "dead": dead, "eos": eos}
-    if len(coded.factors) < 2:
-        return undefined("modularity", "there is no second attribute to tell from the first", len(coded), conventions)
-    if all(entropy(factor, coded.weights) <= NOTHING for factor in coded.factors):
-        return undefined("modularity", "no attribute ever changes", len(coded), conventions)
+    if why := why_unvaried(coded.factors, needed=2):
+        return undefined("modularity", why, len(coded), conventions)
     parts = coded.classes(bins)
     squares = information_matrix(coded.factors, parts, coded.weights) ** 2 if parts else np.zeros((2, 0))
     greatest = squares.max(0)
@@ -223,11 +224,11 @@ def factor_vae(
 
     Returns:
         A score in [0, 1] with its standard error over test votes, and the attribute of each dimension in the details.
-        NaN if every dimension or every attribute is constant.
+        NaN if every dimension is constant, or if fewer than two attributes change.
 
     Raises:
-        InvalidSettingError: an invalid table (see Table.of), continuous meanings, codes that are not finite, or numbers
-            of rows or votes that are too small.
+        InvalidSettingError: an invalid table (see Table.of), continuous meanings, codes that are not finite, numbers
+            of rows or votes that are too small, or ordinal variance of tokens that have names.
         UnknownNameError: an unknown variance.
 
     Example:
@@ -241,13 +242,15 @@ def factor_vae(
     for name, size in sizes.items():
         whole_number(name.replace("_", " "), size, least=2 if name == "batch_size" else 1)
     coded = read_codes(meanings, messages, eos)
+    if coded.named and variance == "ordinal":
+        raise InvalidSettingError("Ordinal variance is that of numbers, and these tokens have names; take one_hot.")
     conventions = {"variance": variance if coded.discrete else None, **sizes, "seed": seed, "eos": eos}
     ordinal = not coded.discrete or variance == "ordinal"
     active = np.flatnonzero([_changes(column) for column in coded.codes.T])
     held = [a for a, factor in enumerate(coded.factors) if factor.max() > 0]
-    if not len(active) or not held:
-        what = "attribute" if len(active) else "dimension of the code"
-        return undefined("factor_vae", f"no {what} ever changes", len(coded), conventions)
+    why = why_unvaried(coded.factors, needed=2) or ("" if len(active) else "no dimension of the code ever changes")
+    if why:
+        return undefined("factor_vae", why, len(coded), conventions)
     votes = _Votes(
         coded.factors,
         [_scaled(coded.codes[:, d]) if ordinal else number(coded.codes[:, d]) for d in active],

@@ -27,6 +27,7 @@ Conventions = Mapping[str, Mapping[str, Any]]  # arguments by name, by metric
 # Measures of information, which are biased on few rows, with what they read of a language without structure on many.
 UNSTRUCTURED = {
     **dict.fromkeys(("hce", "posdis", "bosdis", "mig", "ami", "cbm", "context_independence", "modularity"), 0.0),
+    **dict.fromkeys(("mutual_information", "npmi", "sap"), 0.0),
     "residual_entropy": 1.0,
 }
 FEW_ROWS = 10_000  # up to so many the bias is worth a look
@@ -70,9 +71,10 @@ def evaluate(
         told: called with the name and the score of each metric once it is computed.
 
     Returns:
-        One row: `name`, `rows`, `attributes`, `length`, `vocab_size`, `distinct_messages`, a column per metric, and a
-        column `<metric>_error` for each with a standard error. `attrs["scores"]` holds the scores by metric. A metric
-        that cannot score the table is NaN, with the reason in its score; if it is the only one, it raises.
+        One row: `name`, `rows`, `attributes`, `length`, `vocab_size`, `distinct_messages`, a column per metric, a
+        column `<metric>_why` with the reason if its value is undefined (NaN), and a column `<metric>_error` for each
+        with a standard error. `attrs["scores"]` holds the scores by metric. A metric that cannot score the table is
+        NaN, with the reason; if it is the only one, it raises.
 
     Raises:
         IcyError: an invalid table (see Table.of), or unknown names or conventions.
@@ -96,7 +98,7 @@ def evaluate(
         "distinct_messages": len(np.unique(table.messages, axis=0)),
     }
     for name, score in scores.items():
-        row[name] = score.value
+        row[name], row[f"{name}_why"] = score.value, score.why
         if score.error is not None:
             row[f"{name}_error"] = score.error
     frame = pd.DataFrame([row])

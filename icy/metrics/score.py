@@ -1,13 +1,14 @@
 """The result of a metric: a value, the conventions that it depends on, and the reason where it is undefined."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 
 from icy.core.text import counted
+from icy.languages.codes import Codes, count_varying
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +71,17 @@ class Score:
 def undefined(metric: str, why: str, rows: int, conventions: Mapping[str, Any]) -> Score:
     """Return the score of a table for which a metric is undefined."""
     return Score(metric, math.nan, rows, conventions, why=why)
+
+
+def why_unvaried(factors: Sequence[Codes], needed: int = 1) -> str:
+    """Return the reason why a metric is undefined if fewer than `needed` attributes (1 or 2) change, or "".
+
+    A table with one row, or with one meaning in every row, has no attribute that changes.
+    """
+    varying = count_varying(factors)
+    if not varying:
+        return "no attribute ever changes"
+    return "" if varying >= needed else "there is no second attribute that changes to tell from the first"
 
 
 def _alike(one: Any, other: Any) -> bool:

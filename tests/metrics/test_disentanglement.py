@@ -221,7 +221,7 @@ def test_what_is_read_as_real_codes() -> None:
 def test_one_attribute() -> None:
     assert "no second attribute" in modularity([[0], [1]], ["a", "b"]).why
     assert mig([[0], [1]], ["a", "b"]).value == 1
-    assert factor_vae([[0], [1]], ["a", "b"], training_votes=9, test_votes=9).value == 1
+    assert "no second attribute" in factor_vae([[0], [1]], ["a", "b"]).why  # any guess would be right
 
 
 def test_copies_of_one_row_do_not_vary() -> None:

@@ -63,10 +63,12 @@ def topsim(
         messages: [N, S] tokens, or sequences of any lengths.
         correlation: "spearman" or "pearson".
         meaning: distance of meanings: "hamming"; "cosine", for discrete values that of their concatenated one-hot
-            vectors, which equals the share of attributes that differ; "euclidean"; or a function of two meanings, [A]
-            each.
+            vectors, which equals the share of attributes that differ; "euclidean", for values that are numbers; or a
+            function of two meanings, [A] each.
         message: distance of messages: "levenshtein"; "hamming", position by position, with the end of a shorter message
-            as one more token; or a function of two messages (arrays of tokens).
+            as one more token; "jaccard" of the sets of their tokens, or "cosine" of the counts of their tokens, in
+            which two empty messages have distance 0, and an empty and another one 1; or a function of two messages
+            (arrays of tokens).
         pairs: "all", every two different rows once; "ordered", all N^2, each row with itself too; a number, to draw so
             many of "all" with replacement; or "published", as in Icy22's program: "ordered" if N^2 is at most 10,000,
             and otherwise a draw of 10,000 of these.
@@ -85,8 +87,9 @@ def topsim(
         (1 - rho^2) / sqrt(n). NaN if one of the distances is the same for all pairs.
 
     Raises:
-        InvalidSettingError: an invalid table (see Table.of), Hamming distance of real numbers, a distance that is not
-            finite, weights with fractions unless pairs are "ordered", too many pairs to list, or no such device.
+        InvalidSettingError: an invalid table (see Table.of), no meanings, Hamming distance of real numbers, Euclidean
+            distance of names or of whole numbers more than 2^53 apart, a distance that is not finite, weights with
+            fractions unless pairs are "ordered", too many pairs to list, or no such device.
         UnknownNameError: an unknown convention.
 
     Example:
