@@ -370,7 +370,7 @@ def _read_weights(given: Any, rows: int) -> NDArray[Any]:
         found = "one number" if not isinstance(values, list) else counted(len(values), "weight")
         raise InvalidSettingError(f"Every row has one weight; {found} for {counted(rows, 'row')} were given.")
     for row, value in enumerate(values):
-        if not isinstance(value, numbers.Real) or not 0 <= float(value) < np.inf:
+        if not isinstance(value, numbers.Real) or not 0 <= value < np.inf:  # type: ignore[operator]
             raise InvalidSettingError(
                 f"Weights of rows are numbers of at least 0, and that of row {row} (counting from 0) is "
                 f"{quoted(value)}."
