@@ -219,11 +219,13 @@ def test_drawn_rows_keep_their_weights(name: str) -> None:
         assert found.value == pytest.approx(expected.value, abs=1e-7 if name == "tre" else 1e-12)
 
 
-def test_the_bootstrap_draws_weighted_rows() -> None:
+@pytest.mark.parametrize("distances", [{}, {"meaning": "euclidean", "message": unlike}])
+def test_the_bootstrap_draws_weighted_rows(distances: dict[str, Any]) -> None:
     meanings, messages, weights = random_table(6)
     row = evaluate(
         Table.of(meanings, messages, weights=weights / 7),
-        metrics=["posdis", "topsim"], conventions={"topsim": {"pairs": "ordered"}}, errors="bootstrap", resamples=20,
+        metrics=["posdis", "topsim"], conventions={"topsim": {"pairs": "ordered", **distances}}, errors="bootstrap",
+        resamples=20,
     )  # fmt: skip
     assert row["rows"][0] == 40
     assert 0 < row["posdis_error"][0] < 0.3
