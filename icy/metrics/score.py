@@ -18,7 +18,7 @@ class Score:
     Attributes:
         metric: name of the metric.
         value: the number; NaN where the metric is undefined.
-        rows: number of rows of meanings and messages, N.
+        rows: number of rows of meanings and messages, N, whatever their weights.
         conventions: every choice that affects the value, by the name of its argument.
         details: further findings by name, such as the pairs compared or the assignment chosen.
         why: the reason for a value of NaN; empty otherwise.

@@ -200,7 +200,7 @@ def _of_counts(
     y, columns = np.unique(two.y.values, return_inverse=True)
     merged = np.zeros((len(x), len(y)), dtype=counts.dtype)
     np.add.at(merged, (rows[:, None], columns), counts)  # two keys may mean one distance
-    # A row and itself, or a copy of itself, have distance 0 in both.
+    # A row and itself, or a copy of itself, have distance 0 in both; of rows with weights, each copy and itself.
     copies = np.bincount(table.drawn_from)[table.drawn_from] if table.drawn_from is not None else np.ones(len(table))
     own = int((copies if two.weights is None else copies * two.weights).sum())
     merged[0, 0] -= 0 if ordered else own
@@ -235,12 +235,12 @@ def _of_listed(
 def _weighted_pairs(
     weights: Weights, table: Table, left: Rows, right: Rows, ordered: bool
 ) -> tuple[Rows, Rows, Distances]:
-    """Return the pairs that rows of some weights make, those of the copies of one row too, and how often: [n] each."""
+    """Return the pairs of weighted rows, also of each row with its own copies, and how often each counts: [n] each."""
     if not ordered:
         own = np.arange(len(table))
         left, right = np.concatenate([left, own]), np.concatenate([right, own])
     times = weights[left] * weights[right].astype(float)
-    if not ordered or table.drawn_from is not None:  # a copy makes no pair with itself
+    if not ordered or (table.drawn_from is not None and table.has_whole_weights):  # a copy makes no pair with itself
         source = np.arange(len(table)) if table.drawn_from is None else table.drawn_from
         times -= np.where(source[left] == source[right], weights[left], 0)
     if not ordered:
