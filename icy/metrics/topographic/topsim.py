@@ -14,7 +14,7 @@ from icy.core.errors import unknown
 from icy.core.streams import stream
 from icy.core.surroundings import standard_state
 from icy.languages.table import Table
-from icy.metrics.score import Score
+from icy.metrics.score import Score, why_unvaried
 
 from .distances import RowDistance, Rows, meaning_distance, message_distance
 from .pairs import DistancePair, JointCounts, all_pairs, distances_of_pairs, joint_counts
@@ -214,7 +214,10 @@ def _pearson(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
 def _score(value: float, number: int, table: Table, conventions: Mapping[str, Any], sampled: bool = False) -> Score:
     details = {"pairs": number}
     if math.isnan(value):
-        why = "all pairs of meanings, or all pairs of messages, are equally far apart" if number else "there is no pair"
+        alike = (
+            "all pairs of meanings, or all pairs of messages, are equally far apart" if number else "there is no pair"
+        )
+        why = why_unvaried(table.factors) or alike
         return Score("topsim", value, len(table), conventions, details, why=why)
     error = (1 - value**2) / math.sqrt(number) if sampled else None
     return Score(
