@@ -48,7 +48,7 @@ def _range(values: pd.Series[int]) -> str:
 
 
 def _cell(part: pd.DataFrame, metric: str, spread: str) -> Cell:
-    reasons = dict.fromkeys(why for why in part.get(f"{metric}_why", ()) if why)
+    reasons = dict.fromkeys(why for why in part.get(f"{metric}_why", ()) if isinstance(why, str) and why)
     cell = replace(cell_of_values(part[metric], spread), why="; ".join(reasons))
     if len(part) == 1 and f"{metric}_error" in part and cell.seeds:
         return replace(cell, spread=float(part[f"{metric}_error"].iloc[0]))

@@ -15,7 +15,7 @@ from icy.core.streams import stream
 from icy.core.surroundings import standard_state
 from icy.languages.codes import Weights
 from icy.languages.table import Table
-from icy.metrics.score import Score
+from icy.metrics.score import Score, why_unvaried
 
 from .distances import Distances, RowDistance, Rows, meaning_distance, message_distance
 from .pairs import DistancePair, JointCounts, all_pairs, distances_of_pairs, joint_counts
@@ -117,7 +117,7 @@ def topsim(
             found, number = _of_listed(correlation, two, table, all_pairs(len(table), ordered), report, ordered)
     if drawn is not None:
         conventions["seed"] = seed
-    return _score(found, number, given, conventions, sampled=drawn is not None)
+    return _score(found, number, given, table, conventions, sampled=drawn is not None)
 
 
 def _weighted(table: Table, pairs: str | int) -> tuple[Weights | None, Table]:
@@ -266,10 +266,15 @@ def _pearson(x: Distances, y: Distances, times: Distances | None) -> float:
     return max(-1.0, min(1.0, float(spread[0, 1] / np.sqrt(spread[0, 0] * spread[1, 1]))))
 
 
-def _score(value: float, number: int, rows: int, conventions: Mapping[str, Any], sampled: bool = False) -> Score:
+def _score(
+    value: float, number: int, rows: int, table: Table, conventions: Mapping[str, Any], sampled: bool = False
+) -> Score:
     details = {"pairs": number}
     if math.isnan(value):
-        why = "all pairs of meanings, or all pairs of messages, are equally far apart" if number else "there is no pair"
+        alike = (
+            "all pairs of meanings, or all pairs of messages, are equally far apart" if number else "there is no pair"
+        )
+        why = why_unvaried(table.factors) or alike
         return Score("topsim", value, rows, conventions, details, why=why)
     error = (1 - value**2) / math.sqrt(number) if sampled else None
     return Score(
