@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from icy.config.options import Grammars
+from icy.config.protocols import BASELINE
 from icy.config.specs import EndToEndSpec, ProbeSpec
 from icy.core.errors import InvalidSettingError, StoreError, quoted
 from icy.core.scratch import scratch_folder
@@ -54,7 +55,7 @@ class GivenGrammars:
         """
         names: list[str] = []
         languages: dict[str, Language] = {}
-        for one in [asked] if isinstance(asked, (str, Path, Language)) else list(asked):
+        for one in list(asked) if isinstance(asked, Iterable) and not isinstance(asked, str) else [asked]:
             language = _language(one, spec)
             if language is None:
                 names.append(str(one))
@@ -72,7 +73,8 @@ class GivenGrammars:
         another language has.
 
         Raises:
-            InvalidSettingError: languages that do not fit together, or sizes that were asked for and do not fit them.
+            InvalidSettingError: languages that do not fit together, sizes that were asked for and do not fit them, or a
+                vocabulary that is too small for concat.
         """
         space, vocab_size, word_length = MeaningSpace.of(spec.meanings), spec.vocab_size, spec.word_length
         if not self.languages:
@@ -93,9 +95,17 @@ class GivenGrammars:
         if "word_length" in spec.given and word_length != own_length:
             raise _conflict("word_length", word_length, first, self.languages[first], own_length)
         if "vocab_size" not in spec.given:
-            return own_space, least, own_length
-        if vocab_size < least:
+            vocab_size = least
+        elif vocab_size < least:
             raise _conflict("vocab_size", vocab_size, most, self.languages[most], f"at least {least}")
+        words = own_space.attributes * own_space.values
+        if vocab_size**own_length < words:
+            enough = next(size for size in range(vocab_size, words + 1) if size**own_length >= words)
+            raise InvalidSettingError(
+                f"{BASELINE}, which languages are compared with, needs {words} words of "
+                f"{counted(own_length, 'token')}, more than a vocabulary of {vocab_size} has: give vocab_size "
+                f"(--vocab-size) {enough} or more, of which '{first}' uses a part."
+            )
         return own_space, vocab_size, own_length
 
     def warn_of_shared_messages(self) -> None:
@@ -134,6 +144,8 @@ def read_language(path: Path) -> Language:
         StoreError: the file cannot be read.
         InvalidSettingError: it does not give one message for every meaning.
     """
+    if not path.exists():
+        raise StoreError(f"There is neither a grammar nor a file '{path}'.")
     language = Language.load(path) if path.suffix.lower() in OWN_FILES else Language.from_csv(path)
     return replace(language, name=path.stem)
 
@@ -151,8 +163,6 @@ def _language(one: Any, spec: ProbeSpec | EndToEndSpec) -> Language | None:
     path = Path(one)
     if not (path.suffix or len(path.parts) > 1 or (one.strip() and path.is_file())) or is_grammar(one):
         return None
-    if not path.exists():
-        raise StoreError(f"There is neither a grammar nor a file '{one}'.")
     return read_language(path)
 
 
