@@ -29,6 +29,8 @@ _WHERE = {
     "information_table": ".information",
     "mig": ".disentanglement",
     "modularity": ".disentanglement",
+    "permutation_test": ".evaluation",
+    "PermutationTest": ".significance",
     "posdis": ".information",
     "read_table": ".table_files",
     "residual_entropy": ".residual",
@@ -110,6 +112,7 @@ register_metric(
 )
 
 __all__ = [
+    "PermutationTest",
     "Score",
     "Table",
     "ami",
@@ -123,6 +126,7 @@ __all__ = [
     "information_table",
     "mig",
     "modularity",
+    "permutation_test",
     "posdis",
     "read_table",
     "residual_entropy",
@@ -136,12 +140,13 @@ if TYPE_CHECKING:  # the same names again, for type checkers and editors
     from .concept_matching import cbm, cbm_by_sample_size
     from .context import context_independence
     from .disentanglement import factor_vae, mig, modularity
-    from .evaluation import evaluate
+    from .evaluation import evaluate, permutation_test
     from .information import bosdis, information_table, posdis
     from .mutual_information import ami
     from .reconstruction.tre import tre
     from .residual import hce, residual_entropy
     from .score import Score
+    from .significance import PermutationTest
     from .table_files import read_table
     from .topographic.topsim import topsim
 else:
