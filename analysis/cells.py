@@ -71,7 +71,8 @@ class Cell:
         mark: "best" or "worst" of its column, or "".
         reference: value to compare with, if any.
         log: of ratios, their summary on the log scale, or that of their quotients to others.
-        p: of differences, the p-value of a paired test, corrected for the number of cells of the table; NaN without.
+        p: of differences, the p-value of a paired test, corrected for the number of cells of the table; of metrics, the
+            p-value of a permutation test; NaN without.
         resolution: how much of the mean the checks leave open, as a share of it; NaN if unknown.
         coarse: whether that is more than the seeds vary.
         row_seeds: number of seeds of its row in a table, if it has fewer runs; else 0.

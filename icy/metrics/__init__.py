@@ -34,6 +34,8 @@ _WHERE = {
     "modularity": ".disentanglement",
     "mutual_information": ".corpus",
     "npmi": ".association",
+    "permutation_test": ".evaluation",
+    "PermutationTest": ".significance",
     "posdis": ".information",
     "read_table": "..languages.readers",
     "residual_entropy": ".residual",
@@ -171,6 +173,7 @@ register_metric(
 )
 
 __all__ = [
+    "PermutationTest",
     "Score",
     "Table",
     "ami",
@@ -189,6 +192,7 @@ __all__ = [
     "modularity",
     "mutual_information",
     "npmi",
+    "permutation_test",
     "posdis",
     "read_table",
     "residual_entropy",
@@ -207,13 +211,14 @@ if TYPE_CHECKING:  # the same names again, for type checkers and editors
     from .context import context_independence
     from .corpus import message_entropy, mutual_information, unique_messages
     from .disentanglement import factor_vae, mig, modularity
-    from .evaluation import evaluate
+    from .evaluation import evaluate, permutation_test
     from .information import bosdis, information_table, posdis
     from .labels import ami
     from .prediction import conflict_count, dci, sap
     from .reconstruction.tre import tre
     from .residual import hce, residual_entropy
     from .score import Score
+    from .significance import PermutationTest
     from .topographic.topsim import topsim
 else:
 

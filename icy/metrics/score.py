@@ -10,6 +10,8 @@ import numpy as np
 from icy.core.text import counted
 from icy.languages.codes import Codes, count_varying
 
+from .significance import PermutationTest
+
 
 @dataclass(frozen=True, eq=False)
 class Score:
@@ -24,6 +26,7 @@ class Score:
         why: the reason for a value of NaN; empty otherwise.
         error: standard error of the value, if one was requested or the value is estimated from a sample.
         error_of: what the error refers to, as in "100000 drawn pairs".
+        by_chance: permutation test of the value, if one was requested.
 
     Raises:
         ValueError: a value of NaN without a reason, or a reason with any other value.
@@ -43,6 +46,7 @@ class Score:
     why: str = ""
     error: float | None = None
     error_of: str = ""
+    by_chance: PermutationTest | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "value", float(self.value))

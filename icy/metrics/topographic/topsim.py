@@ -106,7 +106,7 @@ def topsim(
     conventions = {"correlation": correlation, "meaning": two.x.name, "message": two.y.name, "pairs": pairs, "eos": eos}
     if two.y.name == "levenshtein":
         conventions |= {"padded": padded, "normalise": normalise}
-    drawn, ordered = _which(pairs, len(table), seed)
+    drawn, ordered = which_pairs(pairs, len(table), seed)
     with progress_callback(progress) as report:
         if drawn is not None:
             found, number = _of_listed(correlation, two, table, drawn, report)
@@ -160,7 +160,7 @@ def pearson_of_counts(
     return max(-1.0, min(1.0, float(centred[0] @ counts @ centred[1]) / math.sqrt(spread[0] * spread[1])))
 
 
-def _which(pairs: str | int, rows: int, seed: int) -> tuple[RowPairs | None, bool]:
+def which_pairs(pairs: str | int, rows: int, seed: int) -> tuple[RowPairs | None, bool]:
     """Return the drawn pairs, or None to use all, and whether pairs are ordered, including each row with itself."""
     if pairs == "published":
         pairs = PUBLISHED_PAIRS if rows**2 > PUBLISHED_PAIRS else "ordered"
