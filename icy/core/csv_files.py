@@ -47,10 +47,11 @@ def csv_text(path: Path) -> str:
     except UnicodeDecodeError:
         if encoding:
             raise
-        text = content.decode("cp1252", errors="replace")
-        log.warning("'%s' is not in UTF-8 and was read as Windows-1252; save it as UTF-8 if letters are wrong.", path)
+        text, encoding = content.decode("cp1252", errors="replace"), "cp1252"
     if "\0" in text:
         raise ValueError("it holds bytes that are not text")
+    if encoding == "cp1252":
+        log.warning("'%s' is not in UTF-8 and was read as Windows-1252; save it as UTF-8 if letters are wrong.", path)
     return text
 
 

@@ -18,7 +18,7 @@ from .found import File, Found
 if TYPE_CHECKING:
     from icy.languages.table import Table
 
-READERS = ("own", "egg", "torch_files", "arrays", "arrow", "json_files", "egg_logs", "delimited")  # in this order
+READERS = ("own", "egg", "torch_files", "arrays", "arrow", "egg_logs", "json_files", "delimited")  # in this order
 Columns = str | Sequence[str] | None
 
 __all__ = ["READERS", "File", "Found", "read_table"]

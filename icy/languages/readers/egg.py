@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,19 +9,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icy.core.errors import InvalidSettingError
-from icy.core.text import counted, listed, natural
+from icy.core.text import listed, natural
+from icy.languages.containers import unpacked
 from icy.languages.storage import reading
 
 from .found import File, Found
-from .names import opened
-from .torch_files import array_of, interaction_module, is_pickle, load
+from .names import of_columns, opened
+from .torch_files import interaction_module, is_pickle, load
 
 WHAT = "interactions of EGG"
 SAVED = "interaction_gpu[0-9]*"  # files of InteractionSaver
 MOST_LISTED = 8
 PROBABLY = 0.02  # how far numbers of 8 bits may be from a sum of 1
+CUT = "messages end at message_length"
 RELAXED = "tokens are the largest entries of relaxed symbols (Gumbel-softmax)"
-UNHEARD = "0 ends messages in EGG, and symbols after it are not heard, but are kept here unless 0 is named as eos"
+UNHEARD = "0 ends messages in EGG, and eos=0 (--eos 0) leaves out the symbols after it, which are not heard"
 
 
 class _Interaction:
@@ -42,28 +43,24 @@ def read(file: File) -> Found | None:
     folder = file.path.is_dir()
     files = [File(path) for path in _files_of_epoch(file.path)] if folder else [file]
     parts = []
-    remarks: dict[str, None] = {}  # in order, without repetition
     for own in files:
         module = interaction_module(own) if is_pickle(own) else ""
         if not module and not folder:
             return None
-        held = load(own.path, (_Interaction, f"{module}.Interaction"))
-        with reading(f"'{own.path}' cannot be read as {WHAT}"):
-            columns, said = _columns(vars(held), file)
-        parts.append(columns)
-        remarks |= dict.fromkeys(said)
+        parts.append(opened(vars(load(own.path, (_Interaction, f"{module}.Interaction")))))
     if not parts:
         return None
-    names = [name for name in parts[0] if all(name in part for part in parts)]
-    if len(parts) > 1:
-        remarks[f"{len(parts)} files joined: {listed([own.path.name for own in files])}"] = None
-    meanings, messages = _chosen(file)
-    joined = {name: _joined([part[name] for part in parts]) for name in names}
-    return Found(joined, WHAT, meanings, messages, remarks=list(remarks))
-
-
-def _chosen(file: File) -> tuple[Sequence[str], Sequence[str]]:
-    return file.meaning_columns or ("sender_input",), file.message_columns or ("message",)
+    with reading(f"'{file.path}' cannot be read as {WHAT}"):
+        held = {name: _joined([part.get(name) for part in parts]) for name in parts[0]}
+        meanings, messages = file.meaning_columns or ("sender_input",), file.message_columns or ("message",)
+        named = File(file.path, meanings, messages)
+        found = of_columns(named, {n: t for n, t in held.items() if t is not None}, WHAT, "tensor")
+        remarks = [f"{len(files)} files joined: {listed([own.path.name for own in files])}"] if len(files) > 1 else []
+        columns = dict(found.columns)
+        for name in messages:
+            columns[name], said = _tokens(columns[name], held.get("message_length"))
+            remarks += said
+    return Found(columns, WHAT, meanings, messages, remarks=[*remarks, *found.remarks])
 
 
 def _files_of_epoch(folder: Path) -> list[Path]:
@@ -77,32 +74,30 @@ def _files_of_epoch(folder: Path) -> list[Path]:
     return sorted(saved, key=lambda path: natural(path.name))
 
 
-def _columns(held: dict[str, Any], file: File) -> tuple[dict[str, Any], list[str]]:
-    """Return the fields of one file by name, with messages as tokens, and remarks."""
-    tensors = {name: value for name, value in opened(held).items() if getattr(value, "ndim", 0)}
-    meanings, messages = _chosen(file)
-    there = listed(list(tensors)) or "none"
-    for name in (*meanings, *messages):
-        if name not in tensors:
-            advice = "" if file.meaning_columns or name in messages else "; choose the one that holds the meanings by "
-            advice += "--meaning-columns (in Python, meaning_columns=)" if advice else ""
-            raise InvalidSettingError(f"The interactions have no tensor '{name}'; they have {there}{advice}.")
-    sizes = {name: len(tensors[name]) for name in (*meanings, *messages)}
-    if len(set(sizes.values())) > 1 or not all(sizes.values()):
-        rows = listed([f"{name} ({counted(size, 'row')})" for name, size in sizes.items()])
-        raise InvalidSettingError(f"The interactions hold no table of meanings and messages: {rows}.")
-    size = sizes[messages[0]]
-    columns: dict[str, Any] = {name: array_of(t) for name, t in tensors.items() if len(t) == size}
-    remarks = []
-    for name in messages:
-        columns[name], relaxed = discrete(columns[name])
-        remarks += [RELAXED] if relaxed else []
-        if held.get("message_length") is not None and columns[name].dtype.kind in "iu":
-            columns[name] = _cut(columns[name], array_of(held["message_length"]))
-            remarks.append("messages end at message_length")
-        elif has_tokens_after_end(columns[name]):
-            remarks.append(UNHEARD)
-    return columns, remarks
+def _joined(parts: list[Any]) -> Any:
+    """Return a field of several files; None if it is no tensor in one of them."""
+    if not all(getattr(part, "ndim", 0) for part in parts):
+        return None
+    arrays = [unpacked(part, "Tensors") for part in parts]
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+
+
+def _tokens(messages: Any, lengths: Any) -> tuple[Any, list[str]]:
+    """Return messages of EGG as tokens, up to their lengths if these are known, and remarks."""
+    if not isinstance(messages, np.ndarray):
+        return messages, []  # with missing values
+    messages, relaxed = discrete(messages)
+    remarks = [RELAXED] if relaxed else []
+    if lengths is None or messages.dtype.kind not in "iu":
+        return messages, remarks + ([UNHEARD] if has_tokens_after_end(messages) else [])
+    whole = np.floor(np.asarray(lengths, dtype=float) + 1e-3)  # lengths may be sums of probabilities, as in 2.999999
+    if whole.shape != (len(messages),) or not np.all((whole >= 0) & (whole <= messages.shape[1])):
+        raise InvalidSettingError(
+            f"message_length, of shape {whole.shape}, does not give the length of each of the {len(messages)} messages "
+            f"of up to {messages.shape[1]} tokens."
+        )
+    rounded = " rounded down" if np.any(lengths - whole > 1e-3) else ""  # as EGG does
+    return [row[: int(n)] for row, n in zip(messages, whole, strict=True)], [*remarks, f"{CUT}{rounded}"]
 
 
 def discrete(messages: NDArray[Any]) -> tuple[NDArray[Any], bool]:
@@ -120,7 +115,7 @@ def discrete(messages: NDArray[Any]) -> tuple[NDArray[Any], bool]:
         ):
             tokens = messages.argmax(-1)
             return (tokens if tokens.ndim == 2 else tokens[:, None]), True
-    if messages.dtype.kind == "f" and messages.ndim <= 2 and np.all(messages == np.floor(messages)):
+    if messages.dtype.kind == "f" and messages.ndim < 3 and np.all(messages == np.floor(messages)):
         messages = messages.astype(np.int64)
     return (messages if messages.ndim > 1 else messages[:, None]), False
 
@@ -130,23 +125,3 @@ def has_tokens_after_end(messages: NDArray[Any]) -> bool:
     if messages.ndim != 2 or messages.dtype.kind not in "iu":
         return False
     return bool(np.any((messages != 0) & np.logical_or.accumulate(messages == 0, axis=1)))
-
-
-def _cut(messages: NDArray[Any], lengths: NDArray[Any]) -> Any:
-    """Return the first `lengths` [N] tokens of messages [N, S]: an array, or a list of arrays of several lengths."""
-    whole = np.floor(lengths.astype(float) + 1e-3)  # expected lengths are sums of probabilities, such as 2.999999
-    if whole.shape != (len(messages),) or not np.all((whole >= 0) & (whole <= messages.shape[1])):
-        raise InvalidSettingError(
-            f"message_length, of shape {lengths.shape}, does not give the length of each of the {len(messages)} "
-            f"messages of up to {messages.shape[1]} tokens."
-        )
-    if np.all(whole == whole[0]):
-        return messages[:, : int(whole[0])]
-    return [row[: int(n)] for row, n in zip(messages, whole, strict=True)]
-
-
-def _joined(parts: list[Any]) -> Any:
-    """Return the rows of several files: an array if they have one shape, else a list."""
-    if all(isinstance(part, np.ndarray) and part.shape[1:] == parts[0].shape[1:] for part in parts):
-        return np.concatenate(parts)
-    return parts[0] if len(parts) == 1 else [row for part in parts for row in part]

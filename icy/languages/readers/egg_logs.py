@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from icy.core.errors import InvalidSettingError
+from icy.core.errors import InvalidSettingError, quoted
 from icy.core.text import counted, listed
 
 from .egg import RELAXED, UNHEARD, discrete, has_tokens_after_end
@@ -16,11 +16,20 @@ from .found import File, Found
 
 NUMBER = r"[-+]?(?:\d+\.?\d*(?:e[-+]?\d+)?|nan|inf)"
 VECTOR = rf"{NUMBER}(?:[ ,]{NUMBER})*"
-GAMES = {  # a line per game, by the program of EGG's zoo
-    "external_game": rf"(?P<input>{VECTOR});(?P<message>{VECTOR});(?P<output>{NUMBER});(?P<label>{NUMBER})",
-    "objects_game": rf"(?P<input>{VECTOR}) -> (?P<candidates>{VECTOR}(?:; {VECTOR})*) -> (?P<message>{VECTOR}) -> "
-    rf"(?P<output>{NUMBER}) \(label=(?P<label>{NUMBER})\)",
-    "channel": rf"input: (?P<input>{NUMBER}) -> message: (?P<message>{VECTOR}) -> output: (?P<output>{NUMBER})",
+GAMES = {  # a line per game, by the program of EGG's zoo: what separates its parts, how often, and its form
+    "external_game": (
+        *(";", 3),
+        rf"(?P<input>{VECTOR});(?P<message>{VECTOR});(?P<output>{NUMBER});(?P<label>{NUMBER})",
+    ),
+    "objects_game": (
+        *(" -> ", 3),
+        rf"(?P<input>{VECTOR}) -> (?P<candidates>{VECTOR}(?:; {VECTOR})*) -> (?P<message>{VECTOR}) -> "
+        rf"(?P<output>{NUMBER}) \(label=(?P<label>{NUMBER})\)",
+    ),
+    "channel": (
+        *(" -> ", 2),
+        rf"input: (?P<input>{NUMBER}) -> message: (?P<message>{VECTOR}) -> output: (?P<output>{NUMBER})",
+    ),
 }
 SCALARS = ("output", "label")
 TABLES = ("INPUTS", "LABELS", "MESSAGES", "OUTPUTS")
@@ -33,34 +42,23 @@ def read(file: File) -> Found | None:
     Raises:
         InvalidSettingError: a line of a game is damaged, or tables do not fit.
     """
-    if file.path.is_dir() or b"\0" in file.head.removeprefix(b"\xff\xfe")[:1] or not _is_text(file.head):
-        return None
-    lines = [(number, line.rstrip()) for number, line in enumerate(file.text.split("\n"), 1)]
-    if any(line == "MESSAGES" for _, line in lines) and any(line == "INPUTS" for _, line in lines):
+    lines = [(number, line.rstrip()) for number, line in file.lines]
+    if {"INPUTS", "MESSAGES"} <= {line for _, line in lines}:
         return _of_tables(lines)
-    for game, form in GAMES.items():
-        pattern = re.compile(form)
-        if any(pattern.fullmatch(line) for _, line in lines):
-            return _of_games(game, pattern, lines)
+    for game, (mark, times, form) in GAMES.items():
+        begin = next((i for i, (_, line) in enumerate(lines) if line.count(mark) == times), len(lines))
+        if begin < len(lines) and re.fullmatch(form, lines[begin][1]):  # else a header, of a table of such columns
+            return _of_games(game, form, [(number, line) for number, line in lines[begin:] if mark in line])
     return None
 
 
-def _is_text(head: bytes) -> bool:
-    return not head.startswith((b"PK", b"\x80", b"\x93", b"PAR1"))
-
-
-def _of_games(game: str, pattern: re.Pattern[str], lines: list[tuple[int, str]]) -> Found | None:
-    """Return the columns of lines of games, between other lines that a program prints; None if this is no log."""
-    columns: dict[str, list[Any]] = {name: [] for name in pattern.groupindex}
-    places = []
-    mark = ";" if game == "external_game" else " -> "
-    for number, line in lines:
-        if match := pattern.fullmatch(line):
-            places.append(number)
-            for name, text in match.groupdict().items():
-                columns[name].append(_entry(name, text, game))
-        elif mark in line and re.match(NUMBER, line.removeprefix("input: ")):
-            raise InvalidSettingError(f"Line {number} is not of the form that EGG's {game} prints: {line[:60]!r}.")
+def _of_games(game: str, form: str, lines: list[tuple[int, str]]) -> Found:
+    matches = [(number, re.fullmatch(form, line)) for number, line in lines]
+    for (number, match), (_, line) in zip(matches, lines, strict=True):
+        if match is None:
+            raise InvalidSettingError(f"Line {number} is not of the form that EGG's {game} prints: {quoted(line)}.")
+    columns = {name: [_entry(name, m[name], game) for _, m in matches if m] for name in re.compile(form).groupindex}
+    places = [number for number, _ in lines]
     return Found(columns, f"a log of EGG's {game}", ("input",), ("message",), places, "line")
 
 

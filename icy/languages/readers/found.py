@@ -45,6 +45,19 @@ class File:
         """
         return csv_text(self.path)
 
+    @cached_property
+    def lines(self) -> list[tuple[int, str]]:
+        """The numbers and texts of lines that are not blank; none of a folder, or of a file that is not text.
+
+        Raises:
+            OSError: the file cannot be read.
+        """
+        try:
+            text = "" if self.path.is_dir() else self.text
+        except ValueError:
+            return []
+        return [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+
 
 @dataclass(frozen=True)
 class Found:

@@ -16,7 +16,7 @@ from .names import are_phrases, of_columns, opened, roles
 SUFFIXES = (".json", ".jsonl", ".ndjson")
 LINES = (".jsonl", ".ndjson")
 BEFORE = b"\xef\xbb\xbf\xff\xfe\0 \t\r\n"  # marks of encodings and spaces
-WRAPPERS = ("observations", "data", "rows", "records", "pairs", "utterances", "corpus", "language")
+WRAPPERS = ("observations", "data", "rows", "records", "pairs")
 CBM_PART = re.compile(r"[^\s.]+(\.[^\s.]+)*")  # words or concepts between points
 END = "0"  # of a message of CBM24
 FORMS = (
@@ -33,14 +33,16 @@ def read(file: File) -> Found | None:
         StoreError: the file is damaged.
     """
     start, suffix = file.head.lstrip(BEFORE)[:1], file.path.suffix.lower()
-    if start not in (b"{", b"[") and not (start == b'"' and suffix in SUFFIXES):
+    if not file.lines or (start not in (b"{", b"[") and not (start == b'"' and suffix in SUFFIXES)):
         return None
     parsed = _parsed(file, suffix)
     if parsed is None:
         return None
     rows, lines = parsed
-    wrapper = next((name for name in WRAPPERS if _holds_rows(rows, name)), "") if isinstance(rows, dict) else ""
-    rows = rows[wrapper] if wrapper else rows
+    wrapper = ""
+    if isinstance(rows, dict):
+        wrapper = next((name for name in WRAPPERS if _holds_rows(rows, name)), "")
+        rows = rows[wrapper] if wrapper else list(rows.values()) if _is_numbered(rows) else rows
     if isinstance(rows, dict):
         return of_columns(file, _columns(rows), "an object of columns", "column")
     if not rows:
@@ -53,17 +55,16 @@ def read(file: File) -> Found | None:
 
 def _parsed(file: File, suffix: str) -> tuple[Any, Sequence[int]] | None:
     """Return the value of a JSON file, or the values of its lines and their numbers; None if this is no JSON."""
-    lines = [(number, line) for number, line in enumerate(file.text.split("\n"), 1) if line.strip()]
-    if suffix in LINES or (len(lines) > 1 and _is_row(lines[0][1])):
+    if suffix in LINES or (len(file.lines) > 1 and _is_row(file.lines[0][1])):
         rows = []
-        for number, line in lines:
+        for number, line in file.lines:
             try:
                 rows.append(_row(line))
             except (ValueError, RecursionError) as error:
                 raise _damaged(number, error) from error
         if len(rows) == 1 and isinstance(rows[0], list) and rows[0] and _kind(rows[0]) == "a list of lists":
             return rows[0], []  # all rows in one line
-        return rows, [number for number, _ in lines]
+        return rows, [number for number, _ in file.lines]
     try:
         found = _loads(file.text)
     except (ValueError, RecursionError) as error:
@@ -108,16 +109,12 @@ def _holds_rows(held: dict[str, Any], name: str) -> bool:
 def _columns(held: dict[str, Any]) -> dict[str, Any]:
     """Return columns as lists, also where pandas wrote them as objects of row numbers, or all rows as "data"."""
     if isinstance(held.get("columns"), list) and isinstance(held.get("data"), list):
-        return {
-            str(name): list(entries)
-            for name, entries in zip(held["columns"], zip(*held["data"], strict=False), strict=False)
-        }
-    return {
-        name: list(entries.values())
-        if isinstance(entries, dict) and entries and all(key.isdecimal() for key in entries)
-        else entries
-        for name, entries in held.items()
-    }
+        return dict(zip(map(str, held["columns"]), map(list, zip(*held["data"], strict=True)), strict=True))
+    return {name: list(entries.values()) if _is_numbered(entries) else entries for name, entries in held.items()}
+
+
+def _is_numbered(held: Any) -> bool:
+    return isinstance(held, dict) and bool(held) and all(key.isdecimal() for key in held)
 
 
 def _of_objects(rows: list[Any]) -> Found:
@@ -137,14 +134,10 @@ def _of_rows(rows: list[Any], where: Callable[[int], str]) -> Found:
         return _of_objects(rows)
     if all(map(_is_pair, rows)):
         return _of_pairs(rows, where)
-    if set(kinds) in ({"a text"}, {"a list of numbers"}, {"a list of texts"}):
+    if any(set(kinds) <= {kind, "an empty list"} for kind in ("a text", "a list of numbers", "a list of texts")):
         what = "texts" if kinds[0] == "a text" else "lists of tokens"
         return Found({"message": rows}, what, (), ("message",), remarks=["messages without meanings"])
-    if (
-        rows[1::2]
-        and kinds[::2] == ["a list of numbers"] * len(kinds[1::2])
-        and set(kinds[1::2]) == {"a list of texts"}
-    ):
+    if kinds == ["a list of numbers", "a list of texts"] * (len(rows) // 2):
         return _of_pairs(list(zip(rows[::2], rows[1::2], strict=True)), where)  # as the page of csar shows
     other = next((row for row, kind in enumerate(kinds) if kind != kinds[0]), None)
     if other is None:
@@ -158,6 +151,8 @@ def _kind(row: Any) -> str:
     if any(isinstance(entry, (list, dict)) for entry in row):
         return "a pair" if _is_pair(row) else "a list of lists"
     texts = sum(isinstance(entry, str) for entry in row)
+    if not row:
+        return "an empty list"
     return "a list of texts and numbers" if 0 < texts < len(row) else f"a list of {'texts' if texts else 'numbers'}"
 
 
@@ -171,10 +166,8 @@ def _of_pairs(rows: Sequence[Any], where: Callable[[int], str]) -> Found:
     texts = [part for row in rows for part in row]
     if all(isinstance(text, str) for text in texts) and any("." in text for text in texts):
         return _of_lines_of_cbm(messages, meanings, where)
-    lists = all(isinstance(meaning, list) for meaning in meanings)
-    numbers = lists and all(_kind(meaning) == "a list of numbers" for meaning in meanings)
-    phrases = lists and not (numbers and len({len(meaning) for meaning in meanings}) == 1)
     columns = {"message": messages, "meaning": meanings}
+    phrases = are_phrases(columns, ("meaning",), pairs=True)
     return Found(columns, "pairs of a message and a meaning", ("meaning",), ("message",), phrases=phrases)
 
 

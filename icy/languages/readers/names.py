@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from icy.core.errors import InvalidSettingError
@@ -15,7 +15,7 @@ MEANINGS = (
     *("sender_input", "sender_inputs", "observations", "observation"),
 )
 MESSAGES = ("message", "messages", "tokens", "utterance", "utterances")
-SETS = ("concepts", "phrase", "phrases", "semantics")  # names of meanings whose parts have no order
+SETS = ("concepts", "phrase", "phrases", "semantics")  # names of meanings that are sets
 OPTIONS = "--meaning-columns and --message-columns (in Python, meaning_columns= and message_columns=)"
 
 
@@ -37,7 +37,7 @@ def of_columns(file: File, held: Mapping[str, Any], what: str, noun: str) -> Fou
     meanings, messages = roles(rows)
     required = (*(file.meaning_columns or meanings or ()), *(file.message_columns or messages or ()))
     if absent := [name for name in required if name not in rows]:
-        raise InvalidSettingError(f"There is no {noun} '{absent[0]}' of rows; the file has {there}.")
+        raise InvalidSettingError(f"There is no {noun} '{absent[0]}'; the file has {there}. {OPTIONS} choose others.")
     lengths = {rows[name] for name in required or rows}
     if not rows or (not required and len(lengths) > 1):
         raise InvalidSettingError(
@@ -70,19 +70,25 @@ def roles(columns: Mapping[str, Any]) -> tuple[tuple[str, ...] | None, tuple[str
     return meanings or (() if messages == tuple(columns) else None), messages
 
 
-def are_phrases(columns: Mapping[str, Any], meanings: tuple[str, ...] | None) -> bool:
-    """Return whether meanings are lists of concepts: of different lengths, or in a column whose name says so."""
-    if meanings is None or len(meanings) != 1 or not all(isinstance(entry, list) for entry in columns[meanings[0]]):
+def are_phrases(columns: Mapping[str, Any], meanings: Sequence[str] | None, pairs: bool = False) -> bool:
+    """Return whether meanings are lists of concepts: of different lengths, or, in pairs and by some names, of texts."""
+    if meanings is None or len(meanings) != 1:
         return False
-    return meanings[0].lower() in SETS or len({len(entry) for entry in columns[meanings[0]]}) > 1
+    lists = columns[meanings[0]]
+    if not all(isinstance(entry, list) for entry in lists):
+        return False
+    texts = any(isinstance(concept, str) for entry in lists for concept in entry)
+    return len({len(entry) for entry in lists}) > 1 or (texts and (pairs or meanings[0].lower() in SETS))
 
 
 def opened(held: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return entries by name, those of dictionaries by names such as "aux.length"."""
+    """Return entries by name, those of dictionaries by names such as "aux.length", and nested tensors as lists."""
     flat: dict[str, Any] = {}
     for name, entry in held.items():
-        inner = opened(entry) if isinstance(entry, Mapping) else None
-        flat.update({str(name): entry} if inner is None else {f"{name}.{key}": value for key, value in inner.items()})
+        if isinstance(entry, Mapping):
+            flat |= {f"{name}.{key}": value for key, value in opened(entry).items()}
+        else:
+            flat[str(name)] = list(entry.unbind()) if getattr(entry, "is_nested", False) else entry
     return flat
 
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from icy.core.errors import InvalidSettingError, StoreError
 from icy.core.text import counted
@@ -52,9 +51,10 @@ def read(file: File) -> Found | None:
 def is_pickle(file: File) -> bool:
     """Return whether a file is what torch.save writes, is a plain pickle, or has a name of such files."""
     names = zip_names(file)
-    if names or not file.head.startswith(b"PK"):
-        return any(name.endswith("data.pkl") for name in names) or file.head[:2] in PICKLES
-    return file.path.suffix.lower() in SUFFIXES or file.path.name.startswith("interaction")  # a zip cut short
+    if names or file.head[:2] in PICKLES:
+        return not names or any(name.endswith("data.pkl") for name in names)
+    cut_short = file.head.startswith(b"PK") and file.path.name.startswith("interaction")
+    return cut_short or file.path.suffix.lower() in SUFFIXES
 
 
 def interaction_module(file: File) -> str:
@@ -94,14 +94,3 @@ def load(path: Path, *classes: tuple[type, str]) -> Any:
                 f"{unread}: it is damaged, or holds more than tensors, arrays and plain values, which is never run; "
                 "save a dictionary of tensors by torch.save."
             ) from error
-
-
-def array_of(tensor: Any) -> NDArray[Any]:
-    """Return a tensor as an array, however it is stored."""
-    import torch
-
-    held = tensor.detach() if isinstance(tensor, torch.Tensor) else torch.as_tensor(tensor)
-    held = held.dequantize() if held.is_quantized else held
-    held = held.to_dense() if held.layout != torch.strided else held
-    array: NDArray[Any] = (held.float() if held.is_floating_point() and held.itemsize < 4 else held).cpu().numpy()
-    return array
