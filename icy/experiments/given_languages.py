@@ -25,7 +25,6 @@ from icy.languages.names import content_name, grammar_name, is_language, languag
 from icy.records.pack import file_in
 
 log = logging.getLogger(__name__)
-OWN_FILES = (".npz", ".parquet")  # that only Language.save writes
 LEAST_VOCABULARY = 2  # of grammars
 
 
@@ -146,8 +145,7 @@ def read_language(path: Path) -> Language:
     """
     if not path.exists():
         raise StoreError(f"There is neither a grammar nor a file '{path}'.")
-    language = Language.load(path) if path.suffix.lower() in OWN_FILES else Language.from_csv(path)
-    return replace(language, name=path.stem)
+    return replace(Language.read(path), name=path.stem)
 
 
 def _language(one: Any, spec: ProbeSpec | EndToEndSpec) -> Language | None:

@@ -13,6 +13,8 @@ from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.streams import stream
 from icy.languages.codes import Codes, Weights, number
+from icy.languages.containers import unpacked
+from icy.languages.language import Language
 from icy.languages.table import Table
 
 from .entropy import NOTHING, entropy
@@ -79,19 +81,22 @@ def read_codes(meanings: Any, messages: Any, eos: Any) -> Coded:
 
 
 def _real(messages: Any) -> Matrix | None:
-    """Return real codes, [N, D], or None if the messages are tokens.
-
-    An array of floats is never tokens, whatever its values; lists of numbers are tokens if all numbers are whole.
-    """
-    try:
-        codes = np.asarray(messages)
-    except (TypeError, ValueError, RuntimeError):  # messages of unequal length; a tensor on another device
+    """Return real codes, [N, D], or None if the messages are tokens: floats are real codes, also if all are whole."""
+    if isinstance(messages, (Table, Language, str)) or messages is None:
         return None
-    if codes.ndim != 2 or codes.dtype.kind != "f":
+    held = unpacked(messages, "Messages")
+    if isinstance(held, np.ndarray):
+        return held.astype(float) if held.ndim == 2 and held.dtype.kind == "f" else None
+    rows = [row for row in held if isinstance(row, list)]
+    numbers = {type(v) for row in rows for v in row}
+    if (
+        len(rows) < len(held)
+        or len({len(row) for row in rows}) != 1
+        or not numbers <= {int, float}
+        or float not in numbers
+    ):
         return None
-    if not isinstance(messages, np.ndarray) and (codes == np.round(codes)).all():
-        return None
-    return codes.astype(float)
+    return np.array(rows, dtype=float)
 
 
 def _changes(column: NDArray[Any]) -> bool:
@@ -110,8 +115,7 @@ def mig(meanings: Any, messages: Any = None, *, bins: int = 20, eos: Any = None)
 
     Args:
         meanings: [N, A] attribute values, or a Language.
-        messages: [N, D] tokens, or an array of real codes, which may hold whole numbers; lists of numbers that are not
-            all whole are real codes too.
+        messages: [N, D] tokens, or real codes: floats in any container, also if they are whole numbers.
         bins: number of equal-width bins that discretise each dimension of real codes.
         eos: the token that ends a message, a number or a name; see Table.of.
 
@@ -152,8 +156,7 @@ def modularity(meanings: Any, messages: Any = None, *, bins: int = 20, dead: str
 
     Args:
         meanings: [N, A] attribute values, or a Language.
-        messages: [N, D] tokens, or an array of real codes, which may hold whole numbers; lists of numbers that are not
-            all whole are real codes too.
+        messages: [N, D] tokens, or real codes: floats in any container, also if they are whole numbers.
         bins: number of equal-width bins that discretise each dimension of real codes.
         dead: how to treat dimensions without information about any attribute: "zero" counts them as 0, as in Locatello
             et al. 2019; "skip" leaves them out.
@@ -212,8 +215,7 @@ def factor_vae(
 
     Args:
         meanings: [N, A] attribute values, or a Language.
-        messages: [N, D] tokens, or an array of real codes, which may hold whole numbers; lists of numbers that are not
-            all whole are real codes too.
+        messages: [N, D] tokens, or real codes: floats in any container, also if they are whole numbers.
         variance: the variance of tokens: that of their one-hot vectors ("one_hot"), which does not depend on how tokens
             are numbered, or that of their numbers ("ordinal"). Real codes always have the latter.
         batch_size: rows per vote, at least 2.

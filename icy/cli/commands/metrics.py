@@ -77,7 +77,10 @@ FROM_FILES = together(
     click.option(
         "--one-hot", metavar="K|K,L,...|no", help="Values of each attribute, of meanings that are one-hot vectors."
     ),
-    click.option("--argmax", is_flag=True, help="Messages are vectors of scores: the largest entry is the token."),
+    click.option("--weights", metavar="COLUMN", help="Column that says how often each row counts."),
+    click.option(
+        "--argmax/--no-argmax", default=None, help="Whether messages are vectors of scores: the largest is the token."
+    ),
     click.option(
         "--missing", type=click.Choice(MISSING), help="What to do with rows with missing values: refuse is the default."
     ),
@@ -297,7 +300,9 @@ def _of_side(name: str, side: str) -> list[str]:
 
 def _reading(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of the rule of tokens that were given."""
-    chosen = {name: given[name] for name in ("tokens", "eos", "start", "pad", "one_hot", "argmax", "missing")}
+    chosen = {
+        name: given[name] for name in ("tokens", "eos", "start", "pad", "one_hot", "argmax", "missing", "weights")
+    }
     if (sizes := chosen["one_hot"]) not in (None, "no"):
         if not re.fullmatch(r"[0-9]+(,[0-9]+)*", sizes):
             raise InvalidSettingError(
@@ -307,7 +312,7 @@ def _reading(given: Mapping[str, Any]) -> dict[str, Any]:
         chosen["one_hot"] = numbers[0] if len(numbers) == 1 else numbers
     if chosen["pad"] is not None and chosen["pad"].lower() in ("", "nan"):
         chosen["pad"] = ""
-    return {name: value for name, value in chosen.items() if value not in (None, False)}
+    return {name: value for name, value in chosen.items() if value is not None}
 
 
 def _split(columns: str | None) -> list[str] | None:
