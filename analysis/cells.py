@@ -71,10 +71,12 @@ class Cell:
         mark: "best" or "worst" of its column, or "".
         reference: value to compare with, if any.
         log: of ratios, their summary on the log scale, or that of their quotients to others.
-        p: of differences, the p-value of a paired test, corrected for the number of cells of the table; NaN without.
+        p: of differences, the p-value of a paired test, corrected for the number of cells of the table; of metrics, the
+            p-value of a permutation test; NaN without.
         resolution: how much of the mean the checks leave open, as a share of it; NaN if unknown.
         coarse: whether that is more than the seeds vary.
         row_seeds: number of seeds of its row in a table, if it has fewer runs; else 0.
+        why: of metrics, the reasons for undefined values; empty if all are defined, None of other results.
     """
 
     mean: float
@@ -89,6 +91,7 @@ class Cell:
     resolution: float = math.nan
     coarse: bool = False
     row_seeds: int = 0
+    why: str | None = None
 
     @property
     def unfinished(self) -> bool:
@@ -97,7 +100,7 @@ class Cell:
 
     def to_dict(self) -> dict[str, Any]:
         """Return mean, spread (None if undefined) and seeds; numbers of cut and failed runs if any; and what else there
-        is: the summary on the log scale, p, the resolution, and the reference value."""
+        is: the summary on the log scale, p, the resolution, the reference value, and the reasons in `why`."""
         numbers = {"mean": self.mean, "spread": self.spread}
         rare = {name: count for name, count in (("cut", self.cut), ("failed", self.failed)) if count}
         shown: dict[str, Any] = {**{k: finite(v) for k, v in numbers.items()}, "seeds": self.seeds, **rare}
@@ -110,7 +113,8 @@ class Cell:
         if self.reference is not None:
             about = self.reference
             more |= dict(zip(OTHER_COLUMNS, (about.mean, about.error, about.distance), strict=True))
-        return {**shown, **{k: finite(v) for k, v in more.items()}}
+        reasons = {} if self.why is None else {"why": self.why}
+        return {**shown, **{k: finite(v) for k, v in more.items()}, **reasons}
 
     def below(self, what: str, decimals: int, spread: str) -> str:
         """Return what stands in a line below the cell: "log" or "p"; "" for nothing."""

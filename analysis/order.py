@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from icy.core.registry import SIDES
+from icy.languages.names import is_language, short_name
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ORDER = ("concat", "perm", "proj", "pairsum", "rot", "shuf", "shufdet", "hol")  # grammars, as in the papers' tables
 # Values of columns that are not shown in alphabetical order.
@@ -19,6 +24,20 @@ ORDERED = {
 def in_order(grammars: Iterable[str]) -> list[str]:
     """Return grammars, each once, in the order of the papers' tables, and then all others in alphabetical order."""
     return sorted(set(grammars), key=lambda g: (ORDER.index(g) if g in ORDER else len(ORDER), g))
+
+
+def without_hashes(results: pd.DataFrame) -> pd.DataFrame:
+    """Return results for a plot, in which languages are called "emerged" in place of "emerged@1a2b3c4d5e6f7081".
+
+    A name that another language or a grammar has too keeps its hash.
+
+    Args:
+        results: the long table, or curves.
+    """
+    names = set(results["grammar"])
+    uses = Counter([*map(short_name, names), *ORDER])
+    labels = {name: short_name(name) for name in names if is_language(name) and uses[short_name(name)] == 1}
+    return results.assign(grammar=results["grammar"].replace(labels)) if labels else results
 
 
 def place_of(name: str, value: Any) -> tuple[int, str]:

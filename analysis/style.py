@@ -64,20 +64,22 @@ GRAMMARS = {
 
 
 def grammar_looks(grammars: Iterable[str]) -> dict[str, Look]:
-    """Return the looks of grammars: fixed for the papers', and in the order given for others, such as chains.
+    """Return the looks of grammars: fixed for the papers', and in the order given for others, such as languages.
 
     Example:
         >>> grammar_looks(["rot", "rot+perm"])["rot"].colour
         '#D55E00'
     """
     names = list(grammars)
-    others = [name for name in names if name not in GRAMMARS]
-    places = {name: i for i, name in enumerate(others)}
-    return {name: GRAMMARS[name] if name in GRAMMARS else _nth(places[name]) for name in names}
+    taken = [GRAMMARS[name].colour for name in names if name in GRAMMARS]
+    colours = sorted(COLOURS[:7], key=lambda colour: colour in taken)  # those that are free first
+    places = {name: i for i, name in enumerate(name for name in names if name not in GRAMMARS)}
+    return {name: GRAMMARS[name] if name in GRAMMARS else _nth(places[name], colours) for name in names}
 
 
-def _nth(place: int) -> Look:
-    return Look(COLOURS[place % 7], DASHES[place % len(DASHES)], MARKERS[place % len(MARKERS)], hollow=True)
+def _nth(place: int, colours: Sequence[str]) -> Look:
+    dash, marker = DASHES[place % len(DASHES)], MARKERS[place % len(MARKERS)]
+    return Look(colours[place % len(colours)], dash, marker, hollow=True)
 
 
 def family(model: str) -> str:

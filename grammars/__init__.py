@@ -15,7 +15,15 @@ from . import (
     shufdet,  # noqa: F401  (imported to register)
 )
 from .base import Corruption, Grammar, Table
-from .factory import canonical_name, check_side, expand_grammars, grammar_sides, grammar_version, make_language
+from .factory import (
+    canonical_name,
+    check_side,
+    expand_grammars,
+    grammar_sides,
+    grammar_version,
+    is_grammar,
+    make_language,
+)
 from .shared import shared_language
 
 __all__ = [
@@ -27,6 +35,7 @@ __all__ = [
     "expand_grammars",
     "grammar_sides",
     "grammar_version",
+    "is_grammar",
     "make_language",
     "shared_language",
 ]

@@ -9,16 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icy.core.checks import LARGEST_SEED, whole_number
-from icy.core.errors import IncompatibleError, InvalidSettingError
+from icy.core.errors import IcyError, IncompatibleError, InvalidSettingError, UnknownNameError
 from icy.core.registry import SIDES, Entry, registry
 from icy.core.streams import stream
 from icy.core.text import counted
 from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
+from icy.languages.names import is_language
 
 from .base import Corruption, IntArray, Table, base_messages, check_settings, given_words
 
 WILDCARDS = "*?["
+LANGUAGE_VERSION = "1"  # of languages that are used as grammars: their names hold a hash of their content
 Generators = Callable[..., np.random.Generator]
 """What gives a corruption its generator, called as `icy.core.streams.stream` is: (seed, name, ...)."""
 
@@ -100,6 +102,8 @@ def grammar_version(name: str) -> str:
     Raises:
         UnknownNameError, IncompatibleError: as for `canonical_name`.
     """
+    if is_language(name):
+        return LANGUAGE_VERSION
     return "+".join(entry.full_version for entry in resolve(name))
 
 
@@ -139,8 +143,8 @@ def expand_grammars(patterns: str | Iterable[str], side: str) -> list[str]:
     """Return the canonical names of the grammars that match patterns, each once, in the order of the patterns.
 
     Args:
-        patterns: "all", shell patterns (`shuf*`), names, aliases and chains. "all" and shell patterns leave out
-            grammars that the side cannot learn.
+        patterns: "all", shell patterns (`shuf*`), names, aliases and chains, and names of languages
+            (`emerged@1a2b3c4d5e6f7081`). "all" and shell patterns leave out grammars that the side cannot learn.
         side: "sender" or "receiver".
 
     Raises:
@@ -158,8 +162,25 @@ def expand_grammars(patterns: str | Iterable[str], side: str) -> list[str]:
     return list(dict.fromkeys(names))
 
 
+def is_grammar(name: str) -> bool:
+    """Return whether a name or shell pattern is that of grammars, or a chain with a mistake of another kind."""
+    try:
+        _ = registry.match(name, "grammar") if _is_pattern(name) else resolve(name)
+    except UnknownNameError:
+        return False
+    except IcyError:
+        return True
+    return True
+
+
+def _is_pattern(name: str) -> bool:
+    return name == "all" or any(c in name for c in WILDCARDS)
+
+
 def _expand_one(pattern: str, side: str) -> list[str]:
-    if pattern != "all" and not any(c in pattern for c in WILDCARDS):
+    if is_language(pattern):
+        return [pattern]
+    if not _is_pattern(pattern):
         check_side(pattern, side)
         return [canonical_name(pattern)]
     matched = [entry.name for entry in registry.match(pattern, "grammar")]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from icy.analysis import style
 from icy.analysis.cells import SPREADS, checked_spread
-from icy.analysis.order import in_order
+from icy.analysis.order import in_order, without_hashes
 from icy.analysis.tables.end_to_end import setting
 from icy.config.protocols import SCRATCH
 from icy.core.errors import InvalidSettingError
@@ -125,7 +125,7 @@ def _curves(results: HasRecords | pd.DataFrame) -> pd.DataFrame:
             "There are no curves of end-to-end runs in these results: `icy e2e` trains a sender and a receiver "
             "together, and `icy plot curves` draws those that learnt alone."
         )
-    return curves
+    return without_hashes(curves)
 
 
 def draw_panel(ax: Axes, curves: pd.DataFrame, panel: str, spread: str = "sem", close: bool = False) -> None:

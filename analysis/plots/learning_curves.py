@@ -13,7 +13,7 @@ from matplotlib.ticker import FixedLocator, NullLocator
 
 from icy.analysis import style
 from icy.analysis.cells import SPREADS, checked_spread
-from icy.analysis.order import in_order
+from icy.analysis.order import in_order, without_hashes
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted
 from icy.records.kinds import kind_of
@@ -62,8 +62,7 @@ def curves(
     with_curve = [r for r in records if r.get("curve") and not r["failed"]]
     if not with_curve:
         raise InvalidSettingError(_nothing(records))
-    runs = _evaluations(with_curve)
-    long = long_of(with_curve)
+    runs, long = without_hashes(_evaluations(with_curve)), without_hashes(long_of(with_curve))
     found = [(_name(block, line.label), line.long) for block in blocks(long) for line in block.lines]
     names = [name for name, _ in found]
     width = width or style.WIDTH

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from icy.analysis.cells import LEAST_RATIO, SPREADS, Cell
-from icy.analysis.order import ORDERED, in_order, place_of
+from icy.analysis.order import ORDERED, in_order, place_of, without_hashes
 from icy.analysis.tables.bias import bias_table, cell_in_row
 from icy.analysis.wording import LETTERS, heading
 from icy.core.errors import InvalidSettingError
@@ -115,7 +115,7 @@ def measured(results: Results) -> pd.DataFrame:
     Raises:
         InvalidSettingError: no results, or a value that cannot be one.
     """
-    long = long_of(results)
+    long = without_hashes(long_of(results))
     pairs = long["side"].eq("pair")
     if not pairs.any():
         return long

@@ -21,7 +21,8 @@ def metrics_table(
     """Make a table with a row per language and a column per metric, over seeds.
 
     Args:
-        scores: rows of `icy.metrics.evaluate`, with the columns `name` and `seed`.
+        scores: rows of `icy.metrics.evaluate`, with the columns `name` and `seed`. For metrics with a permutation test,
+            a column shows the value by chance, and a line below each row the p-value.
         metrics: columns to show.
         spread: over seeds, "sd", "sem" or "ci95"; for a single seed the metric's own standard error is shown.
         notes: sentences below the table.
@@ -30,16 +31,21 @@ def metrics_table(
         InvalidSettingError: another spread.
     """
     checked_spread(spread)
-    rows = []
+    rows, shown = [], [column for metric in metrics for column in (metric, f"{metric}_chance") if column in scores]
+    tested = shown != list(metrics)
     for name in in_order(scores["name"]):
         part = scores[scores["name"] == name]
-        cells = {metric: _cell(part, metric, spread) for metric in metrics}
+        cells = {column: _cell(part, column, spread) for column in shown}
         rows.append(([name, *(_range(part[fact]) for fact in FACTS), str(len(part))], cells))
     labels = ["language", "rows", "attributes", "length", "V", "seeds"]
     several = scores["name"].duplicated().any()
     own = any(f"{metric}_error" in scores for metric in metrics)
     spreads = [f"mean ± {SPREADS[spread][0]}"] if several else ["value ± standard error of its own"] if own else []
-    return BiasTable("metrics of languages", labels, list(metrics), rows, [*spreads, *notes], decimals=3)
+    if tested:
+        several_p = ", the largest over seeds" if several else ""
+        spreads.append(f"chance: mean ± standard deviation over permutations of the messages; p: their test{several_p}")
+    below = {"p": "p"} if tested else {}
+    return BiasTable("metrics of languages", labels, shown, rows, [*spreads, *notes], decimals=3, below=below)
 
 
 def _range(values: pd.Series[int]) -> str:
@@ -47,8 +53,13 @@ def _range(values: pd.Series[int]) -> str:
     return f"{low}" if low == high else f"{low}-{high}"
 
 
-def _cell(part: pd.DataFrame, metric: str, spread: str) -> Cell:
-    cell = cell_of_values(part[metric], spread)
-    if len(part) == 1 and f"{metric}_error" in part and cell.seeds:
-        return replace(cell, spread=float(part[f"{metric}_error"].iloc[0]))
+def _cell(part: pd.DataFrame, column: str, spread: str) -> Cell:
+    reasons = dict.fromkeys(why for why in part.get(f"{column}_why", ()) if isinstance(why, str) and why)
+    cell = replace(cell_of_values(part[column], spread), why="; ".join(reasons))
+    if f"{column}_sd" in part:  # values by chance, which vary over permutations
+        return replace(cell, spread=float(part[f"{column}_sd"].mean()))
+    if f"{column}_p" in part:
+        cell = replace(cell, p=float(part[f"{column}_p"].max()))
+    if len(part) == 1 and f"{column}_error" in part and cell.seeds:
+        return replace(cell, spread=float(part[f"{column}_error"].iloc[0]))
     return cell

@@ -95,18 +95,20 @@ class BiasTable:
 
         Where the table has them, there are also "geometric_mean", "geometric_spread" (the geometric standard deviation,
         a factor), "low" and "high" (the 95 % interval of the geometric mean; "low" alone is a lower bound), "p",
-        "resolution", and of reference values "other", "other_error" and "distance".
+        "resolution", of reference values "other", "other_error" and "distance", and of metrics "why".
         """
         index = pd.MultiIndex.from_tuples([tuple(labels) for labels, _ in self.rows], names=self.labels)
         counts = ["seeds", "cut", "failed"]
         there = {name for _, cells in self.rows for cell in cells.values() for name in cell.to_dict()}
-        more = [name for name in (*LOG_COLUMNS, "p", "resolution", *OTHER_COLUMNS) if name in there]
+        more = [name for name in (*LOG_COLUMNS, "p", "resolution", *OTHER_COLUMNS, "why") if name in there]
         what = ["mean", "spread", *counts, *more]
         columns = pd.MultiIndex.from_product([self.grammars, what], names=["grammar", None])
         cells = [[cells.get(g, EMPTY).to_dict() for g in self.grammars] for _, cells in self.rows]
-        values = [[cell.get(name, 0 if name in counts else None) for cell in row for name in what] for row in cells]
-        frame = pd.DataFrame(values, index=index, columns=columns, dtype=float)
-        return frame.astype({column: int for column in columns if column[1] in counts})
+        empty = {**dict.fromkeys(what), **dict.fromkeys(counts, 0), "why": ""}
+        values = [[cell.get(name, empty[name]) for cell in row for name in what] for row in cells]
+        frame = pd.DataFrame(values, index=index, columns=columns, dtype=object)
+        kinds: dict[str, type] = {**dict.fromkeys(counts, int), "why": object}
+        return frame.astype({column: kinds.get(column[1], float) for column in columns})
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return a dictionary per row: its labels, and a dictionary for each cell (`Cell.to_dict`)."""

@@ -11,10 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
+from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
 
 Paths = str | Path | Iterable[str | Path]
 Numbers = int | str | Iterable[int]
+Grammars = str | Path | Language | Iterable[str | Path | Language]
 Meanings = str | MeaningSpace | tuple[int, int]
 
 ProtocolName = Literal["budget", "acquire", "generalise"]
@@ -77,7 +79,7 @@ class ProbeOptions(_OneSideOptions, total=False):
 class SweepOptions(_OneSideOptions, total=False):
     """Options of `icy.sweep`; see SweepSpec, and for the last eight, of sweeps over pairs, EndToEndSpec."""
 
-    grammar: str | Iterable[str]
+    grammar: Grammars
     protocol: ProtocolName | Iterable[ProtocolName]
     meanings: Meanings | Iterable[Meanings]
     vocab_size: Numbers
@@ -92,7 +94,7 @@ class SweepOptions(_OneSideOptions, total=False):
     order: OrderName
     sender: str | Iterable[str]
     receiver: str | Iterable[str]
-    pretrain: str | Iterable[str]
+    pretrain: Grammars
     steps: int | None
     most: int
     pretrain_representation: RepresentationName

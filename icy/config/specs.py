@@ -17,6 +17,7 @@ from icy.core.errors import unknown
 
 from .options import (
     Engine,
+    Grammars,
     Meanings,
     Numbers,
     OrderName,
@@ -141,7 +142,10 @@ class ProbeSpec(RunSpec):
 
     Attributes:
         model: names or wildcards of senders and receivers (`HierZero:GRU`, `receiver/FC2L`, `sender/RNN*`).
-        grammar: names, chains (`rot+perm`) or wildcards; "all" is every grammar that the side can use.
+        grammar: names, chains (`rot+perm`) or wildcards; "all" is every grammar that the side can use. Also your own
+            languages: a file (`emerged.csv`), a Language, or the name of one in the results
+            (`emerged@1a2b3c4d5e6f7081`). They decide meanings, vocab_size and word_length, and all seeds learn the same
+            language.
         protocol: "acquire", steps to the target as a ratio to concat's; "budget", accuracy after concat's steps; or
             "generalise", accuracy on meanings held out of training.
         meanings: the space, "attributes x values".
@@ -170,7 +174,7 @@ class ProbeSpec(RunSpec):
     axes = ("protocol", "meanings", "vocab_size", "word_length", "representation", "preset")
 
     model: str | Iterable[str]
-    grammar: str | Iterable[str] = "all"
+    grammar: Grammars = "all"
     protocol: ProtocolName = "acquire"
     meanings: Meanings = "5x10"
     vocab_size: int = 4
@@ -235,8 +239,8 @@ class EndToEndSpec(RunSpec):
     Attributes:
         sender: names of senders.
         receiver: names of receivers: one for every sender, or one for all of them (or one sender for all receivers).
-        pretrain: grammars (names, chains or wildcards) that both sides learn first, each in a run of its own; or
-            "none", to start from scratch.
+        pretrain: grammars (names, chains or wildcards) or languages (see ProbeSpec) that both sides learn first, each
+            in a run of its own; or "none", to start from scratch.
         representation: of the link: "soft", the receiver reads probabilities; "gumb", samples that gradients pass
             through; "discr", sampled tokens, both sides trained by REINFORCE; or a channel of the games of CBM24:
             "gs", relaxed samples; "qt", binary words; "cb", codes that are learnt.
@@ -268,7 +272,7 @@ class EndToEndSpec(RunSpec):
 
     sender: str | Iterable[str]
     receiver: str | Iterable[str]
-    pretrain: str | Iterable[str] = SCRATCH
+    pretrain: Grammars = SCRATCH
     representation: RepresentationName = "soft"
     steps: int | None = None
     cap: float = 20

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Unpack
 
-from icy.config.options import EndToEndOptions
+from icy.config.options import EndToEndOptions, Grammars
 from icy.config.protocols import BASELINE, SCRATCH, EndToEndProtocol
 from icy.config.settings import settings_for
 from icy.config.specs import EndToEndSpec, spell_out
@@ -17,15 +17,14 @@ from icy.core.surroundings import standard_state
 from icy.core.text import counted
 from icy.experiments.trackers.make import watching
 from icy.grammars import expand_grammars
-from icy.languages.meanings import MeaningSpace
 from icy.models.factory import cannot_use
 from icy.training.job import Replicate
 from icy.training.pairs.job import PairEntry, PairJob, PairTask
 
 from .display import with_progress
+from .given_languages import GivenGrammars
 from .kept import with_kept_models
 from .plan import make_plan
-from .probe import require_language
 from .results import EndToEndResult
 from .run import run_plan
 from .watcher import Watcher
@@ -37,7 +36,7 @@ SCRATCH_STEPS = 50_000  # where Perkins21 table 6 was read
 def end_to_end(
     sender: str | Iterable[str],
     receiver: str | Iterable[str],
-    pretrain: str | Iterable[str] = SCRATCH,
+    pretrain: Grammars = SCRATCH,
     *,
     watcher: Watcher | None = None,
     progress: bool | None = None,
@@ -52,7 +51,7 @@ def end_to_end(
     Args:
         sender: names of senders.
         receiver: names of receivers.
-        pretrain: grammars, or "none".
+        pretrain: grammars or languages, or "none".
         watcher: callbacks that observe the run.
         progress: whether its progress is shown; by default in notebooks and on terminals, and a line a minute
             elsewhere, unless there is a watcher or the environment has ICY_PROGRESS=0.
@@ -88,14 +87,16 @@ def pair_jobs(spec: EndToEndSpec) -> list[PairJob]:
     """Return the jobs of an end-to-end run, one per pair. Errors as for `end_to_end`."""
     from icy.core.representations import get_representation  # imports torch
 
+    given = GivenGrammars.of(spec.pretrain, spec)
+    space, vocab_size, word_length = given.sizes(spec)
     link, before = (get_representation(name).name for name in (spec.representation, spec.pretrain_representation))
-    grammars = _grammars(spec)
+    grammars = _grammars(spec, given.names)
     entries = _pairs(spec, pretrained=grammars != [SCRATCH])
     task = PairTask(
         entries[0],
-        MeaningSpace.of(spec.meanings),
-        spec.vocab_size,
-        spec.word_length,
+        space,
+        vocab_size,
+        word_length,
         spec.hidden,
         link,
         before,
@@ -103,16 +104,18 @@ def pair_jobs(spec: EndToEndSpec) -> list[PairJob]:
         dict(spec.receiver_options),
     )
     seeds = seed_list(spec.seeds)
-    for name in grammars:
-        if name != SCRATCH:  # now, so that one that cannot be made at these sizes does not stop a long run later
-            require_language(name, task.space, task.vocab_size, task.word_length, seeds[0])
     blank = PairJob(
         task,
         _protocol(spec, grammars),
         settings_for(spec.preset, "e2e", **spec.settings),
         replicates=tuple(Replicate(name, seed) for name in grammars for seed in seeds),
+        languages=given.languages,
         preset=spec.preset,
     )
+    for name in grammars:
+        if name != SCRATCH:  # now, so that one that cannot be made at these sizes does not stop a long run later
+            blank.language(Replicate(name, seeds[0]))
+    given.warn_of_shared_messages()
     jobs = [replace(blank, task=replace(task, entry=entry)) for entry in entries]
     if spec.pretrained is not None:
         jobs = with_kept_models(jobs, spec.pretrained)
@@ -126,9 +129,8 @@ def _protocol(spec: EndToEndSpec, grammars: list[str]) -> EndToEndProtocol:
     return EndToEndProtocol(spec.target, spec.cap, spec.most or None, steps, spec.report_every)
 
 
-def _grammars(spec: EndToEndSpec) -> list[str]:
+def _grammars(spec: EndToEndSpec, asked: list[str]) -> list[str]:
     """Return the grammars of pre-training, concat first where the length of the game depends on it."""
-    asked = [spec.pretrain] if isinstance(spec.pretrain, str) else list(spec.pretrain)
     if asked == [SCRATCH]:
         return asked
     if SCRATCH in asked:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import compress
 from pathlib import Path
 
 from icy.config.protocols import SCRATCH
@@ -11,6 +12,7 @@ from icy.core.errors import InvalidSettingError
 from icy.core.registry import SIDES
 from icy.core.text import listed
 from icy.grammars import grammar_version
+from icy.languages.names import content_name
 from icy.records.kinds import kind_of
 from icy.records.record import Record, checked_accuracy, model_file, record_key
 from icy.training.job import Replicate
@@ -62,11 +64,13 @@ def _record(job: PairJob, side: str, replicate: Replicate, probes: ProbeResult) 
     """Return the one record of a side's model, grammar and seed under the sizes of a pair."""
     task = job.task.alone(side, job.task.pretrain_representation)
     wanted = {
-        "model": task.entry.qualified, "grammar": replicate.grammar, "seed": replicate.seed,
+        "model": task.entry.qualified, "grammar": content_name(replicate.grammar), "seed": replicate.seed,
         "meanings": str(task.space), "vocab_size": task.vocab_size, "word_length": task.word_length,
         "hidden_size": task.hidden_size, "representation": task.representation, "options": dict(task.options),
     }  # fmt: skip
-    found = [r for r in probes.records if all(r["config"][name] == value for name, value in wanted.items())]
+    configs = [{**r["config"], "grammar": content_name(r["grammar"])} for r in probes.records]
+    fits = [all(config[name] == value for name, value in wanted.items()) for config in configs]
+    found = list(compress(probes.records, fits))
     if len(found) > 1:
         raise _ambiguous(side, job, probes)
     if not found:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from icy.config.specs import RunSpec
 from icy.core.devices import resolve_device
@@ -52,7 +52,7 @@ class Row:
         failed = {key for key, record in found.items() if record is not None and record.get("reason") == NO_BASELINE}
         wanted |= {key for key in failed if keys[key].seed in again}
         missing = tuple(r for key, r in keys.items() if key in wanted)
-        filed = {key: record for key, record in found.items() if record is not None}
+        filed = {key: called(record, keys[key]) for key, record in found.items() if record is not None}
         before = {key: record["finished"] for key, record in filed.items() if key in wanted}
         return cls(job, missing, tuple(record for key, record in filed.items() if key not in wanted), before)
 
@@ -75,6 +75,14 @@ class Row:
         done = {(r["grammar"], r["seed"]) for r in records}
         missing = tuple(r for r in self.missing if (r.grammar, r.seed) not in done)
         return replace(self, missing=missing, filed=(*self.filed, *records))
+
+
+def called(record: Record, replicate: Replicate) -> Record:
+    """Return a record under the name that its language has in this plan: its file may have been renamed since."""
+    if record["grammar"] == replicate.grammar:
+        return record
+    config = {**record["config"], "grammar": replicate.grammar}
+    return cast(Record, {**record, "grammar": replicate.grammar, "config": config})
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Unpack
 
-from icy.config.options import ProbeOptions
+from icy.config.options import Grammars, ProbeOptions
 from icy.config.protocols import BASELINE, Protocol, get_protocol
 from icy.config.settings import settings_for
 from icy.config.specs import ProbeSpec, spell_out
@@ -16,7 +16,7 @@ from icy.core.errors import InvalidSettingError
 from icy.core.registry import SIDES, Entry, registry
 from icy.core.surroundings import standard_state
 from icy.experiments.trackers.make import watching
-from icy.grammars import expand_grammars, shared_language
+from icy.grammars import expand_grammars
 from icy.languages.meanings import MeaningSpace
 from icy.languages.splits import Split
 from icy.models.factory import cannot_use, count_parameters
@@ -24,6 +24,7 @@ from icy.training.job import Replicate
 from icy.training.probe_job import ProbeJob, Task
 
 from .display import with_progress
+from .given_languages import GivenGrammars
 from .plan import make_plan
 from .results import ProbeResult
 from .run import run_plan
@@ -35,7 +36,7 @@ log = logging.getLogger(__name__)
 @standard_state()
 def probe(
     model: str | Iterable[str],
-    grammar: str | Iterable[str] = "all",
+    grammar: Grammars = "all",
     *,
     watcher: Watcher | None = None,
     progress: bool | None = None,
@@ -48,7 +49,7 @@ def probe(
 
     Args:
         model: names or wildcards of senders and receivers.
-        grammar: names, chains or wildcards.
+        grammar: names, chains or wildcards; or languages: a Language, or a file of one.
         watcher: callbacks that observe the run.
         progress: whether its progress is shown; by default in notebooks and on terminals, and a line a minute
             elsewhere, unless there is a watcher or the environment has ICY_PROGRESS=0.
@@ -78,21 +79,25 @@ spell_out(probe, ProbeSpec, ProbeResult)
 
 def probe_jobs(spec: ProbeSpec) -> list[ProbeJob]:
     """Return the jobs of a probe, one per model and hidden size. Errors as for `probe`."""
-    space, seeds, sizes = MeaningSpace.of(spec.meanings), seed_list(spec.seeds), hidden_list(spec.hidden)
+    seeds, sizes = seed_list(spec.seeds), hidden_list(spec.hidden)
+    given = GivenGrammars.of(spec.grammar, spec)
+    space, vocab_size, word_length = given.sizes(spec)
     from icy.core.representations import get_representation  # imports torch
 
     representation = get_representation(spec.representation).name
     entries = _usable(spec.model, representation)
     protocol = get_protocol(spec.protocol, spec.target, spec.cap, representation)
     blank = ProbeJob(
-        Task(entries[0], space, spec.vocab_size, spec.word_length, sizes[0], representation, dict(spec.options)),
+        Task(entries[0], space, vocab_size, word_length, sizes[0], representation, dict(spec.options)),
         protocol,
         settings_for(spec.preset, **spec.settings),
         _split(spec, protocol, space),
         preset=spec.preset,
     )
     tasks = [replace(blank.task, entry=entry, hidden_size=size) for entry in entries for size in sizes]
-    jobs = [_complete(replace(blank, task=task), spec, seeds) for task in tasks]
+    jobs = [_complete(replace(blank, task=task), given, seeds) for task in tasks]
+    if any(job.side == "receiver" for job in jobs):
+        given.warn_of_shared_messages()
     _warn_of_idle_sizes(jobs)
     return jobs
 
@@ -136,19 +141,15 @@ def _usable(models: str | Iterable[str], representation: str) -> list[Entry]:
     return list(entries.values())
 
 
-def _complete(blank: ProbeJob, spec: ProbeSpec, seeds: list[int]) -> ProbeJob:
+def _complete(blank: ProbeJob, given: GivenGrammars, seeds: list[int]) -> ProbeJob:
     """Return a job with its replicates, concat's first, and its numbers of parameters."""
     task = blank.task
-    names = [BASELINE, *(g for g in expand_grammars(spec.grammar, task.side) if g != BASELINE)]
-    for name in names:  # now, so that a grammar that cannot be made at these sizes does not stop a long run later
-        require_language(name, task.space, task.vocab_size, task.word_length, seeds[0])
+    names = [BASELINE, *(g for g in expand_grammars(given.names, task.side) if g != BASELINE)]
     replicates = tuple(Replicate(name, seed) for name in names for seed in seeds)
-    return replace(blank, replicates=replicates, parameters=parameter_counts(task))
-
-
-def require_language(name: str, space: MeaningSpace, vocab_size: int, word_length: int, seed: int) -> None:
-    """Raise if the language of a grammar cannot be made at these sizes."""
-    shared_language(name, space, vocab_size, word_length, seed)
+    job = replace(blank, replicates=replicates, languages=given.languages, parameters=parameter_counts(task))
+    for name in names:  # now, so that a grammar that cannot be made at these sizes does not stop a long run later
+        job.language(Replicate(name, seeds[0]))
+    return job
 
 
 def parameter_counts(task: Task) -> dict[str, int]:

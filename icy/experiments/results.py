@@ -18,6 +18,7 @@ from icy.core.lazy import load_object
 from icy.core.scratch import scratch_folder
 from icy.core.text import listed
 from icy.languages.language import Language
+from icy.languages.names import short_name
 from icy.records.kinds import JobKind, job_kind, kind_of, kind_of_rows
 from icy.records.load import Results, comparable, last_of_each, load_records, long_of, read_any, with_measure
 from icy.records.long_table import game_curves, to_long
@@ -57,7 +58,8 @@ def _replicate(record: Record) -> str:
 
 def _fits(record: Record, grammar: str, seed: int | None, model: str | None) -> bool:
     names = (None, record["model"], record["model"].rpartition("/")[2])
-    return record["grammar"] == grammar and seed in (None, record["seed"]) and model in names
+    grammars = record["grammar"], short_name(record["grammar"])
+    return grammar in grammars and seed in (None, record["seed"]) and model in names
 
 
 def result_class(kinds: Sequence[str]) -> type[ProbeResult]:

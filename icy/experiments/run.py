@@ -19,7 +19,7 @@ from icy.records.store import Store
 from icy.training.job import Job, Replicate
 from icy.training.runners.base import LocalRunner, Runner, deal
 
-from .plan import Plan, Row
+from .plan import Plan, Row, called
 from .results import ProbeResult, result_class
 from .watcher import Watcher
 
@@ -195,7 +195,7 @@ class _Rows:
     def _collect(self, index: int, keys: Mapping[str, Replicate]) -> bool:
         """Take over what another run has filed of some replicates; return whether there was anything."""
         row = self.rows[index]
-        found = [record for key in keys if (record := self._filed_since(row, key)) is not None]
+        found = [called(record, r) for key, r in keys.items() if (record := self._filed_since(row, key)) is not None]
         self.rows[index] = row.with_records(found)
         for record in found:
             self._watcher.found(record)

@@ -245,8 +245,7 @@ def _alike(one: Row, other: Row) -> bool:
 
 def _both(one: Row, other: Row, store: Store, rerun: str) -> Row:
     """A row that two parts of a sweep name, with the replicates of both."""
-    replicates = tuple(dict.fromkeys((*one.job.replicates, *other.job.replicates)))
-    return Row.of(replace(one.job, replicates=replicates), store, rerun)
+    return Row.of(one.job.joined(other.job), store, rerun)
 
 
 def cost(row: Row) -> float:

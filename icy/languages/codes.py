@@ -1,5 +1,6 @@
 """Discrete variables: values numbered from 0 without gaps."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,11 @@ def number(values: Shaped[NDArray[Any], " batch"]) -> Codes:
     """Number values from 0 in sorted order, without gaps: [N] -> [N]."""
     codes: Codes = np.unique(values, return_inverse=True)[1].astype(np.int64).ravel()
     return codes
+
+
+def count_varying(variables: Iterable[Codes]) -> int:
+    """Count the variables that have more than one value."""
+    return sum(int(codes.max()) > 0 for codes in variables)
 
 
 def together(*variables: Codes) -> Codes:

@@ -97,7 +97,8 @@ class Table:
             table = _of_one(meanings, rule, reading)
             table = table if weights is None else table._weighted_by(weights)
         else:
-            table = _of_two(*(meanings if messages is None else (meanings, messages)), weights, rule)
+            one, other = meanings if messages is None else (meanings, messages)
+            table = _of_two(one, other, weights, rule)
         if not len(table.messages):
             raise InvalidSettingError("There is nothing to measure: the table has no rows.")
         needed = max(int(table.messages.max(initial=-1)) + 1, 1)
@@ -153,15 +154,37 @@ class Table:
         """The token at each position as a discrete variable numbered from 0, PAD being one more token, [N] each."""
         return [number(column) for column in self.messages.T]
 
-    def require_discrete(self, metric: str) -> None:
-        """Raise unless the meanings are discrete.
+    def require_meanings(self, metric: str) -> None:
+        """Raise if the table holds messages alone, without an attribute.
 
         Args:
             metric: name for the error message.
 
         Raises:
-            InvalidSettingError: the meanings are real numbers.
+            InvalidSettingError: there is no attribute.
         """
+        if not self.attributes:
+            raise InvalidSettingError(
+                f"{metric} compares messages with meanings, and this table has no meanings; message_entropy and "
+                "unique_messages need none."
+            )
+
+    def require_discrete(self, metric: str, phrases: bool = False) -> None:
+        """Raise unless there are meanings, they are discrete, and each has a value of every attribute.
+
+        Args:
+            metric: name for the error message.
+            phrases: whether the metric takes phrases of several lengths.
+
+        Raises:
+            InvalidSettingError: there is no attribute, the meanings are real numbers, or phrases differ in length.
+        """
+        self.require_meanings(metric)
+        if self.phrases and not phrases and any(names is not None and None in names for names in self.value_names):
+            raise InvalidSettingError(
+                f"{metric} is about attributes, of which every meaning has a value, and these are phrases of several "
+                'lengths; cbm with concepts="items" and topsim measure them.'
+            )
         if self.continuous:
             raise InvalidSettingError(
                 f"{metric} is about discrete attributes, and these meanings are real numbers; put them into classes."

@@ -45,7 +45,8 @@ class Rule:
         pad: the token that fills messages up before or after their tokens; NaN for missing values.
         one_hot: number of values of each attribute, if meanings are one-hot vectors side by side; one number if all
             attributes have as many; "no" if columns of 0 and 1 are attributes of their own.
-        argmax: take the number of the largest entry for a token, if messages are vectors of real numbers.
+        argmax: take the number of the largest entry for a token, if messages are vectors of real numbers; False if
+            floats with a single 1 per message are tokens.
         missing: "refuse" rows with missing values, or "drop" them.
         phrases: whether meanings are phrases: concepts that mean the same at any place, of any number.
         place: words for the place of a row.
@@ -57,7 +58,7 @@ class Rule:
     start: Any = None
     pad: Any = None
     one_hot: int | str | Sequence[int] | None = None
-    argmax: bool = False
+    argmax: bool | None = None
     missing: str = "refuse"
     phrases: bool = False
     place: Callable[[int], str] = field(default=row_number)
@@ -204,6 +205,12 @@ def _of_array(given: NDArray[Any], rule: Rule) -> tuple[NDArray[Any], str]:
             "argmax=True (--argmax) takes the largest entry of each vector for a token."
         )
     if given.dtype.kind == "f":
+        if rule.argmax is None and len(given) > 2 < given.shape[1] and is_one_hot(given):
+            raise InvalidSettingError(
+                f"Messages of {given.shape[1]} floats with a single 1 can be read in two ways: as one-hot vectors of a "
+                f"symbol each (argmax=True, or --argmax), or as {given.shape[1]} tokens each (argmax=False, or "
+                "--no-argmax)."
+            )
         given = _whole(given, rule)
     return given, spelling
 

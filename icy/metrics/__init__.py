@@ -18,22 +18,31 @@ from icy.core.registry import register_metric
 _WHERE = {
     "Score": ".score",
     "Table": "..languages.table",
-    "ami": ".mutual_information",
+    "ami": ".labels",
     "bosdis": ".information",
     "cbm": ".concept_matching",
     "cbm_by_sample_size": ".concept_matching",
+    "conflict_count": ".prediction",
     "context_independence": ".context",
+    "dci": ".prediction",
     "evaluate": ".evaluation",
     "factor_vae": ".disentanglement",
     "hce": ".residual",
     "information_table": ".information",
+    "message_entropy": ".corpus",
     "mig": ".disentanglement",
     "modularity": ".disentanglement",
+    "mutual_information": ".corpus",
+    "npmi": ".association",
+    "permutation_test": ".evaluation",
+    "PermutationTest": ".significance",
     "posdis": ".information",
     "read_table": "..languages.readers",
     "residual_entropy": ".residual",
+    "sap": ".prediction",
     "topsim": ".topographic.topsim",
     "tre": ".reconstruction.tre",
+    "unique_messages": ".corpus",
 }
 
 register_metric(
@@ -80,7 +89,7 @@ register_metric(
 )
 register_metric(
     "ami",
-    "icy.metrics.mutual_information:ami",
+    "icy.metrics.labels:ami",
     description="Adjusted mutual information between whole messages and whole meanings.",
     source="Vinh et al. 2009; Mu and Goodman 2021",
     weighted=True,
@@ -120,41 +129,96 @@ register_metric(
     source="Ridgeway and Mozer 2018",
     weighted=True,
 )
+register_metric(
+    "dci",
+    "icy.metrics.prediction:dci",
+    description="DCI: how far each code is important for one attribute, each attribute depends on one code, or both.",
+    source="Eastwood and Williams 2018",
+)
+register_metric(
+    "sap",
+    "icy.metrics.prediction:sap",
+    description="Separated attribute predictability: how much better one code predicts an attribute than the next.",
+    source="Kumar, Sattigeri and Balakrishnan 2018",
+)
+register_metric(
+    "conflict_count",
+    "icy.metrics.prediction:conflict_count",
+    description="Conflict count: how often a token at a position has another than its usual meaning; lower is better.",
+    source="Kuciński et al. 2021",
+)
+register_metric(
+    "npmi",
+    "icy.metrics.association:npmi",
+    description="Normalised pointwise mutual information: how strongly each attribute value goes with its best token.",
+    source="Bouma 2009; Lipinski et al. 2024",
+)
+register_metric(
+    "mutual_information",
+    "icy.metrics.corpus:mutual_information",
+    description="Mutual information between whole messages and whole meanings, in bits.",
+    source="Shannon 1948",
+)
+register_metric(
+    "message_entropy",
+    "icy.metrics.corpus:message_entropy",
+    description="Entropy of whole messages, in bits; needs no meanings.",
+    source="Shannon 1948",
+)
+register_metric(
+    "unique_messages",
+    "icy.metrics.corpus:unique_messages",
+    description="Number of distinct messages; needs no meanings.",
+    source="Guo et al. 2022; CBM24",
+)
 
 __all__ = [
+    "PermutationTest",
     "Score",
     "Table",
     "ami",
     "bosdis",
     "cbm",
     "cbm_by_sample_size",
+    "conflict_count",
     "context_independence",
+    "dci",
     "evaluate",
     "factor_vae",
     "hce",
     "information_table",
+    "message_entropy",
     "mig",
     "modularity",
+    "mutual_information",
+    "npmi",
+    "permutation_test",
     "posdis",
     "read_table",
     "residual_entropy",
+    "sap",
     "topsim",
     "tre",
+    "unique_messages",
 ]
 
 if TYPE_CHECKING:  # the same names again, for type checkers and editors
     from icy.languages.readers import read_table
     from icy.languages.table import Table
 
+    from .association import npmi
     from .concept_matching import cbm, cbm_by_sample_size
     from .context import context_independence
+    from .corpus import message_entropy, mutual_information, unique_messages
     from .disentanglement import factor_vae, mig, modularity
-    from .evaluation import evaluate
+    from .evaluation import evaluate, permutation_test
     from .information import bosdis, information_table, posdis
-    from .mutual_information import ami
+    from .labels import ami
+    from .prediction import conflict_count, dci, sap
     from .reconstruction.tre import tre
     from .residual import hce, residual_entropy
     from .score import Score
+    from .significance import PermutationTest
     from .topographic.topsim import topsim
 else:
 

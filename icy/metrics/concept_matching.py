@@ -1,5 +1,6 @@
 """Concept best matching (CBM): how well the words of a language translate, one by one, into concepts."""
 
+import math
 from collections.abc import Hashable, Iterable, Sequence, Sized
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -82,7 +83,8 @@ def cbm(
         `ambiguity_rate` and `paraphrase_rate`, over Q; `unmatched_rate`, over concept tokens; `precision` and `recall`,
         the number of distinct good words over that of words or of concepts in a sample, averaged over samples;
         `translation`, a DataFrame of the matched pairs (word, concept, weight), sorted by concept; and `pairs`, the
-        same for all that occur together, with a column `matched`.
+        same for all that occur together, with a column `matched`. NaN if every attribute is
+        constant, or all phrases are alike.
 
     Raises:
         InvalidSettingError: an invalid table (see Table.of), an empty message or phrase, continuous meanings, weights
@@ -276,8 +278,9 @@ def _items(meanings: Any, messages: Any, eos: Any) -> tuple[Table, _Side]:
         meanings, messages = meanings
     if messages is None:
         table = Table.of(meanings, eos=eos)
-        table.require_discrete("cbm")
-        meanings = [[table.value_name(a, v) for a, v in enumerate(row)] for row in table.meanings]
+        table.require_discrete("cbm", phrases=True)
+        named = ([table.value_name(a, v) for a, v in enumerate(row)] for row in table.meanings)
+        meanings = [[name for name in phrase if name is not None] for phrase in named]
     if not isinstance(meanings, Iterable):
         raise InvalidSettingError(f"Phrases are a sequence of phrases, one for every message, not {meanings!r}.")
     phrases = [_phrase(given) for given in meanings]
@@ -379,7 +382,10 @@ def _score(samples: _Samples, how: _Conventions) -> Score:
     pairs = _pairs(weights, matched, words.names, concepts.names)
     details["translation"] = pairs.loc[pairs["matched"], ["word", "concept", "weight"]].reset_index(drop=True)
     details["pairs"] = pairs
-    return Score("cbm", details["good"] / details["total"], count, asdict(how), details)
+    alike = "no attribute ever changes" if how.concepts == "attributes" else "all phrases are alike"
+    why = alike if details["unique_phrases"] == 1 else ""
+    value = math.nan if why else details["good"] / details["total"]
+    return Score("cbm", value, count, asdict(how), details, why=why)
 
 
 def _weights(words: _Side, concepts: _Side, times: Counts) -> tuple[Counts, NDArray[np.float64]]:

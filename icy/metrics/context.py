@@ -10,7 +10,7 @@ from icy.languages.codes import Weights, together
 from icy.languages.table import Table
 from icy.languages.tokens import PAD
 
-from .score import Score, undefined
+from .score import Score, undefined, why_unvaried
 
 CHOICES = ("token_given_concept", "concept_given_token")
 USUAL_CHOICE = {"cooccurrence": CHOICES[0], "em": CHOICES[1]}
@@ -56,7 +56,7 @@ def context_independence(
     Returns:
         A score in [0, 1]. The details have a DataFrame of concepts with the token, p(v | c) and p(c | v) of each; for
         "em" also the rounds run and allowed, the last change of a p(v | c), the tolerance, and whether EM converged.
-        NaN if all messages are empty.
+        NaN if all messages are empty, or if every attribute is constant.
 
     Raises:
         InvalidSettingError: an invalid table (see Table.of), continuous meanings, smoothing that is negative or not
@@ -74,8 +74,9 @@ def context_independence(
     table.require_discrete("Context independence")
     conventions: dict[str, Any] = {"alignment": alignment, "chosen_by": chosen_by, "ties": ties}
     conventions |= {"smoothing": smoothing or None, "eos": eos}
-    if not table.lengths.any():
-        return undefined("context_independence", "all messages are empty", len(table), conventions)
+    why = why_unvaried(table.factors) or ("" if table.lengths.any() else "all messages are empty")
+    if why:
+        return undefined("context_independence", why, len(table), conventions)
     concepts, names = _concepts(table)
     tokens, used = _tokens(table)
     if len(names) * len(used) > MOST_CELLS:

@@ -13,11 +13,13 @@ from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.streams import stream
 from icy.languages.codes import Codes, Weights, number
+from icy.languages.containers import unpacked
+from icy.languages.language import Language
 from icy.languages.table import Table
 
 from .entropy import NOTHING, entropy
 from .information import information_matrix
-from .score import Score, undefined
+from .score import Score, undefined, why_unvaried
 
 VARIANCES = ("one_hot", "ordinal")
 DEAD = ("zero", "skip")
@@ -35,12 +37,14 @@ class Coded:
         codes: [N, D] real numbers, or integers if they are tokens.
         discrete: whether the codes are tokens.
         weights: how often each row counts, [N]; None if once.
+        named: whether the tokens have names, so that their numbers are only places in the sorted order.
     """
 
     factors: list[Codes]
     codes: Real[NDArray[Any], "batch dimension"]
     discrete: bool
     weights: Weights | None = None
+    named: bool = False
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -72,23 +76,27 @@ def read_codes(meanings: Any, messages: Any, eos: Any) -> Coded:
     table.require_discrete("Disentanglement")
     if real is not None and not np.isfinite(real).all():
         raise InvalidSettingError("Some codes are not numbers (NaN) or infinite; leave those rows out.")
-    return Coded(table.factors, table.messages if real is None else real, real is None, table.weights)
+    codes = table.messages if real is None else real
+    return Coded(table.factors, codes, real is None, table.weights, table.token_names is not None)
 
 
 def _real(messages: Any) -> Matrix | None:
-    """Return real codes, [N, D], or None if the messages are tokens.
-
-    An array of floats is never tokens, whatever its values; lists of numbers are tokens if all numbers are whole.
-    """
-    try:
-        codes = np.asarray(messages)
-    except (TypeError, ValueError, RuntimeError):  # messages of unequal length; a tensor on another device
+    """Return real codes, [N, D], or None if the messages are tokens: floats are real codes, also if all are whole."""
+    if isinstance(messages, (Table, Language, str)) or messages is None:
         return None
-    if codes.ndim != 2 or codes.dtype.kind != "f":
+    held = unpacked(messages, "Messages")
+    if isinstance(held, np.ndarray):
+        return held.astype(float) if held.ndim == 2 and held.dtype.kind == "f" else None
+    rows = [row for row in held if isinstance(row, list)]
+    numbers = {type(v) for row in rows for v in row}
+    if (
+        len(rows) < len(held)
+        or len({len(row) for row in rows}) != 1
+        or not numbers <= {int, float}
+        or float not in numbers
+    ):
         return None
-    if not isinstance(messages, np.ndarray) and (codes == np.round(codes)).all():
-        return None
-    return codes.astype(float)
+    return np.array(rows, dtype=float)
 
 
 def _changes(column: NDArray[Any]) -> bool:
@@ -107,8 +115,7 @@ def mig(meanings: Any, messages: Any = None, *, bins: int = 20, eos: Any = None)
 
     Args:
         meanings: [N, A] attribute values, or a Language.
-        messages: [N, D] tokens, or an array of real codes, which may hold whole numbers; lists of numbers that are not
-            all whole are real codes too.
+        messages: [N, D] tokens, or real codes: floats in any container, also if they are whole numbers.
         bins: number of equal-width bins that discretise each dimension of real codes.
         eos: the token that ends a message, a number or a name; see Table.of.
 
@@ -130,8 +137,8 @@ def mig(meanings: Any, messages: Any = None, *, bins: int = 20, eos: Any = None)
     coded, bins = read_codes(meanings, messages, eos), whole_number("number of bins", bins)
     conventions = {"bins": None if coded.discrete else bins, "eos": eos}
     entropies = np.array([entropy(factor, coded.weights) for factor in coded.factors])
-    if not (entropies > NOTHING).any():
-        return undefined("mig", "no attribute ever changes", len(coded), conventions)
+    if why := why_unvaried(coded.factors):
+        return undefined("mig", why, len(coded), conventions)
     if not coded.codes.shape[1]:
         return undefined("mig", "the code has no dimension", len(coded), conventions)
     information = np.sort(information_matrix(coded.factors, coded.classes(bins), coded.weights), 1)
@@ -149,16 +156,15 @@ def modularity(meanings: Any, messages: Any = None, *, bins: int = 20, dead: str
 
     Args:
         meanings: [N, A] attribute values, or a Language.
-        messages: [N, D] tokens, or an array of real codes, which may hold whole numbers; lists of numbers that are not
-            all whole are real codes too.
+        messages: [N, D] tokens, or real codes: floats in any container, also if they are whole numbers.
         bins: number of equal-width bins that discretise each dimension of real codes.
         dead: how to treat dimensions without information about any attribute: "zero" counts them as 0, as in Locatello
             et al. 2019; "skip" leaves them out.
         eos: the token that ends a message, a number or a name; see Table.of.
 
     Returns:
-        A score in [0, 1], with that of each dimension in the details. NaN if there is only one attribute, if every
-        attribute is constant, or if every dimension is left out.
+        A score in [0, 1], with that of each dimension in the details. NaN if fewer than two attributes change, or if
+        every dimension is left out.
 
     Raises:
         InvalidSettingError: an invalid table (see Table.of), continuous meanings, codes that are not finite, or fewer
@@ -174,10 +180,8 @@ def modularity(meanings: Any, messages: Any = None, *, bins: int = 20, dead: str
         raise unknown("rule for dead codes", dead, DEAD)
     coded, bins = read_codes(meanings, messages, eos), whole_number("number of bins", bins)
     conventions = {"bins": None if coded.discrete else bins, "dead": dead, "eos": eos}
-    if len(coded.factors) < 2:
-        return undefined("modularity", "there is no second attribute to tell from the first", len(coded), conventions)
-    if all(entropy(factor, coded.weights) <= NOTHING for factor in coded.factors):
-        return undefined("modularity", "no attribute ever changes", len(coded), conventions)
+    if why := why_unvaried(coded.factors, needed=2):
+        return undefined("modularity", why, len(coded), conventions)
     parts = coded.classes(bins)
     squares = information_matrix(coded.factors, parts, coded.weights) ** 2 if parts else np.zeros((2, 0))
     greatest = squares.max(0)
@@ -211,8 +215,7 @@ def factor_vae(
 
     Args:
         meanings: [N, A] attribute values, or a Language.
-        messages: [N, D] tokens, or an array of real codes, which may hold whole numbers; lists of numbers that are not
-            all whole are real codes too.
+        messages: [N, D] tokens, or real codes: floats in any container, also if they are whole numbers.
         variance: the variance of tokens: that of their one-hot vectors ("one_hot"), which does not depend on how tokens
             are numbered, or that of their numbers ("ordinal"). Real codes always have the latter.
         batch_size: rows per vote, at least 2.
@@ -223,11 +226,11 @@ def factor_vae(
 
     Returns:
         A score in [0, 1] with its standard error over test votes, and the attribute of each dimension in the details.
-        NaN if every dimension or every attribute is constant.
+        NaN if every dimension is constant, or if fewer than two attributes change.
 
     Raises:
-        InvalidSettingError: an invalid table (see Table.of), continuous meanings, codes that are not finite, or numbers
-            of rows or votes that are too small.
+        InvalidSettingError: an invalid table (see Table.of), continuous meanings, codes that are not finite, numbers
+            of rows or votes that are too small, or ordinal variance of tokens that have names.
         UnknownNameError: an unknown variance.
 
     Example:
@@ -241,13 +244,15 @@ def factor_vae(
     for name, size in sizes.items():
         whole_number(name.replace("_", " "), size, least=2 if name == "batch_size" else 1)
     coded = read_codes(meanings, messages, eos)
+    if coded.named and variance == "ordinal":
+        raise InvalidSettingError("Ordinal variance is that of numbers, and these tokens have names; take one_hot.")
     conventions = {"variance": variance if coded.discrete else None, **sizes, "seed": seed, "eos": eos}
     ordinal = not coded.discrete or variance == "ordinal"
     active = np.flatnonzero([_changes(column) for column in coded.codes.T])
     held = [a for a, factor in enumerate(coded.factors) if factor.max() > 0]
-    if not len(active) or not held:
-        what = "attribute" if len(active) else "dimension of the code"
-        return undefined("factor_vae", f"no {what} ever changes", len(coded), conventions)
+    why = why_unvaried(coded.factors, needed=2) or ("" if len(active) else "no dimension of the code ever changes")
+    if why:
+        return undefined("factor_vae", why, len(coded), conventions)
     votes = _Votes(
         coded.factors,
         [_scaled(coded.codes[:, d]) if ordinal else number(coded.codes[:, d]) for d in active],

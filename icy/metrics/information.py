@@ -13,7 +13,7 @@ from icy.languages.table import Table, names_of_attributes
 from icy.languages.tokens import PAD
 
 from .entropy import NOTHING, entropy, mutual_information
-from .score import Score, undefined
+from .score import Score, undefined, why_unvaried
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,8 +38,8 @@ def posdis(meanings: Any, messages: Any = None, *, constant: str = "skip", eos: 
         eos: the token that ends a message, a number or a name; see Table.of.
 
     Returns:
-        A score in [0, 1], with the gap and the best attribute of each position in the details. NaN if there is only one
-        attribute, or if every position is left out.
+        A score in [0, 1], with the gap and the best attribute of each position in the details. NaN if fewer than two
+        attributes change, or if every position is left out.
 
     Raises:
         InvalidSettingError: an invalid table (see Table.of), or continuous meanings.
@@ -121,8 +121,8 @@ def _gaps(
     """
     if constant not in CONSTANT:
         raise unknown(f"rule for a {what} that is always the same", constant, CONSTANT)
-    if table.attributes < 2:
-        return undefined(metric, "there is no second attribute to tell from the first", len(table), conventions)
+    if why := why_unvaried(table.factors, needed=2):
+        return undefined(metric, why, len(table), conventions)
     shares, informed = part_gaps(table.factors, parts, table.weights)
     varied = ~np.isnan(shares)
     total = int(varied.sum()) if constant == "skip" else len(shares) + unused

@@ -11,7 +11,7 @@ from icy.languages.table import Table
 
 from .entropy import NOTHING, conditional_entropy, entropy
 from .information import best_rows, information_matrix
-from .score import Score
+from .score import Score, undefined, why_unvaried
 
 SEARCHES = ("exhaustive", "greedy", "resnick")
 MOST_POSITIONS = 16  # for an exhaustive search, which visits every subset of them
@@ -46,7 +46,7 @@ def residual_entropy(
 
     Returns:
         A score of at least 0, with the positions of each attribute in the details. A constant attribute contributes 0
-        to the mean.
+        to the mean. NaN if every attribute is constant.
 
     Raises:
         InvalidSettingError: an invalid table (see Table.of), continuous meanings, more than 16 positions for an
@@ -63,10 +63,12 @@ def residual_entropy(
         raise unknown("search for an assignment", search, SEARCHES)
     table = Table.of(meanings, messages, eos=eos)
     table.require_discrete("Residual entropy")
+    conventions = {"search": search, "normalised": normalised, "eos": eos}
+    if why := why_unvaried(table.factors):
+        return undefined("residual_entropy", why, len(table), conventions)
     groups = {"exhaustive": _exhaustive, "greedy": _greedy, "resnick": _resnick}[search](table, normalised)
     smoothing = SMOOTHING if search == "resnick" else 0.0
     value = _mean_residual(table, groups, normalised, smoothing)
-    conventions = {"search": search, "normalised": normalised, "eos": eos}
     return Score("residual_entropy", value, len(table), conventions, {"positions": groups})
 
 
@@ -84,7 +86,8 @@ def hce(meanings: Any, messages: Any = None, *, normalised: bool = True, eos: An
         eos: the token that ends a message, a number or a name; see Table.of.
 
     Returns:
-        A score, in [0, 1] if normalised, with the positions of each attribute in the details.
+        A score, in [0, 1] if normalised, with the positions of each attribute in the details. NaN if every attribute is
+        constant.
 
     Raises:
         InvalidSettingError: an invalid table (see Table.of), or continuous meanings.
@@ -95,7 +98,8 @@ def hce(meanings: Any, messages: Any = None, *, normalised: bool = True, eos: An
         0.5
     """
     left = residual_entropy(meanings, messages, search="greedy", normalised=normalised, eos=eos)
-    return Score("hce", 1 - left.value, left.rows, {"normalised": normalised, "eos": eos}, left.details)
+    conventions = {"normalised": normalised, "eos": eos}
+    return Score("hce", 1 - left.value, left.rows, conventions, left.details, why=left.why)
 
 
 def _mean_residual(table: Table, groups: Groups, normalised: bool, smoothing: float = 0.0) -> float:

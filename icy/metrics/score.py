@@ -1,13 +1,16 @@
 """The result of a metric: a value, the conventions that it depends on, and the reason where it is undefined."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 
 from icy.core.text import counted
+from icy.languages.codes import Codes, count_varying
+
+from .significance import PermutationTest
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,12 +20,13 @@ class Score:
     Attributes:
         metric: name of the metric.
         value: the number; NaN where the metric is undefined.
-        rows: number of rows of meanings and messages, N.
+        rows: number of rows of meanings and messages, N, whatever their weights.
         conventions: every choice that affects the value, by the name of its argument.
         details: further findings by name, such as the pairs compared or the assignment chosen.
         why: the reason for a value of NaN; empty otherwise.
         error: standard error of the value, if one was requested or the value is estimated from a sample.
         error_of: what the error refers to, as in "100000 drawn pairs".
+        by_chance: permutation test of the value, if one was requested.
 
     Raises:
         ValueError: a value of NaN without a reason, or a reason with any other value.
@@ -42,6 +46,7 @@ class Score:
     why: str = ""
     error: float | None = None
     error_of: str = ""
+    by_chance: PermutationTest | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "value", float(self.value))
@@ -70,6 +75,17 @@ class Score:
 def undefined(metric: str, why: str, rows: int, conventions: Mapping[str, Any]) -> Score:
     """Return the score of a table for which a metric is undefined."""
     return Score(metric, math.nan, rows, conventions, why=why)
+
+
+def why_unvaried(factors: Sequence[Codes], needed: int = 1) -> str:
+    """Return the reason why a metric is undefined if fewer than `needed` attributes (1 or 2) change, or "".
+
+    A table with one row, or with one meaning in every row, has no attribute that changes.
+    """
+    varying = count_varying(factors)
+    if not varying:
+        return "no attribute ever changes"
+    return "" if varying >= needed else "there is no second attribute that changes to tell from the first"
 
 
 def _alike(one: Any, other: Any) -> bool:

@@ -13,6 +13,7 @@ from icy.config.settings import TrainingSettings
 from icy.core.errors import StoreError
 from icy.core.escapes import in_a_line
 from icy.core.provenance import SOFTWARE
+from icy.languages.names import content_name
 
 
 class Record(TypedDict, total=False):
@@ -29,7 +30,8 @@ class Record(TypedDict, total=False):
         kind: name of the kind of job, such as "probe" (since 0.2; before, pairs were "e2e" and all others "probe").
         side: "sender", "receiver", "pair", or what else a kind of job trains.
         model: qualified name, as in "sender/HierZero:GRU"; of a pair both names, joined by "+".
-        grammar: what the replicate was trained on; of a pair, in pre-training, or "none" from scratch.
+        grammar: what the replicate was trained on; of a pair, in pre-training, or "none" from scratch; a language
+            that was given is NAME@DIGEST, with the hash of its content (since 0.2).
         seed: of the words of the language, the initial weights and all draws.
         meanings: the space, as in "5x10".
         vocab_size: V, tokens.
@@ -219,8 +221,12 @@ def checked_accuracy(record: Record) -> float:
 
 
 def record_key(config: Mapping[str, Any], versions: Mapping[str, str]) -> str:
-    """Return the key of a result: a hash of its configuration and of the versions that determine its numbers."""
-    text = config_text({"config": config, "versions": versions})
+    """Return the key of a result: a hash of its configuration and of the versions that determine its numbers.
+
+    Of a language that is used as a grammar its content counts, not its name.
+    """
+    content = {**config, "grammar": content_name(config["grammar"])} if "grammar" in config else config
+    text = config_text({"config": content, "versions": versions})
     return hashlib.sha256(text.encode()).hexdigest()[:20]
 
 

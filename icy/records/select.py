@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.registry import canonical
+from icy.languages.names import short_name
 
 from .load import Results, long_of, records_in
 from .long_table import ROW, column_of
@@ -53,7 +54,7 @@ def select(
     names = {m: (m, m.rpartition("/")[2]) for m in dict.fromkeys(long["model"].astype(str))}
     keep &= long["model"].isin(_matching("model in these results", models, names))
     keep &= long["grammar"].isin(
-        _matching("grammar in these results", grammars, {g: (g,) for g in sorted(set(long["grammar"]))})
+        _matching("grammar in these results", grammars, {g: (g, short_name(g)) for g in sorted(set(long["grammar"]))})
     )
     for column, value in (where or {}).items():
         keep &= _equal(long, column, value)

@@ -342,6 +342,19 @@ def check_resampled_rows(case: MetricCase) -> None:
 
 
 @check_of(METRIC_CHECKS)
+def check_weights(case: MetricCase) -> None:
+    """A metric registered with `weighted=True` scores rows with whole weights as it scores repeated rows."""
+    if not case.entry.weighted:
+        raise NotApplicable("the metric is not registered with weighted=True, so icy gives it repeated rows")
+    weights = stream(case.seed, "testing", "weights").integers(1, 4, size=ROWS)
+    meanings, messages = case.rows()
+    found = case.score(Table.of(meanings, messages, weights=weights))
+    require_score(found, ROWS, f"With weights of {ROWS} rows")
+    repeated = case.score(meanings.repeat(weights, axis=0), messages.repeat(weights, axis=0))
+    require_same_score(found, repeated, "With weights and with repeated rows")
+
+
+@check_of(METRIC_CHECKS)
 def check_refuses_what_is_no_table(case: MetricCase) -> None:
     """More meanings than messages, or none of either, are refused with an IcyError."""
     meanings, messages = case.rows()

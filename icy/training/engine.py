@@ -15,7 +15,6 @@ from icy.core.devices import make_current
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.representations import Representation, get_representation
 from icy.core.streams import stream_key
-from icy.grammars import shared_language
 from icy.models.factory import create
 from icy.records.record import FAILURES
 
@@ -115,7 +114,7 @@ class Run(Lockstep):
         super().__init__(checkpoints)
         make_current(job.device)
         self.job, self.task, self.protocol, self.settings = job, job.task, job.protocol, job.settings
-        task, replicates = job.task, list(job.replicates)
+        replicates = list(job.replicates)
         self.active, self.baselines = replicates, dict(job.baselines)
         for seed in {r.seed for r in replicates} - set(self.baselines) if self.needs_baseline else ():
             if Replicate(BASELINE, seed) not in replicates:
@@ -125,10 +124,9 @@ class Run(Lockstep):
         self.curves: dict[Replicate, list[tuple[int, float]]] = {r: [] for r in replicates}
         self.seconds = dict.fromkeys(replicates, 0.0)
         self.early: list[Outcome] = []  # finished before the baseline they are to be compared with
-        languages = [
-            shared_language(r.grammar, task.space, task.vocab_size, task.word_length, r.seed) for r in replicates
-        ]
-        self.draws = Batches(languages, [r.seed for r in replicates], torch.device(job.device), job.split)
+        self.draws = Batches(
+            [job.language(r) for r in replicates], [r.seed for r in replicates], torch.device(job.device), job.split
+        )
         self._resume()
 
     def _make_learner(self) -> Learner:

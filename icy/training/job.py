@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Number
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Self, cast
 
 from icy.config.settings import ENGINES
 from icy.core import native
@@ -225,6 +225,14 @@ class Job(ABC):
     def for_travel(self) -> Job:
         """Return the job as another machine needs it, where nobody would find its checkpoints."""
         return replace(self, checkpoints=False) if self.checkpoints else self
+
+    def joined(self, other: Job) -> Self:
+        """Return the job with the replicates of another of the same row too."""
+        return replace(self, replicates=tuple(dict.fromkeys((*self.replicates, *other.replicates))))
+
+    def own_files(self, replicate: Replicate) -> Mapping[str, bytes]:
+        """Return what is kept with a replicate's record besides its outcome's files, by path in the results folder."""
+        return {}
 
     def is_baseline(self, replicate: Replicate) -> bool:
         """Whether the other replicates of its seed are measured relative to this one, and need its steps."""

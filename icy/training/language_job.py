@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, Self
 
 from icy.config.protocols import BASELINE, SCRATCH
 from icy.config.settings import TrainingSettings
 from icy.core.registry import Entry, registry
+from icy.grammars import shared_language
+from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
+from icy.languages.names import is_language, language_file
 
 from .job import Job, Outcome, Replicate
 
@@ -82,11 +85,19 @@ class LanguageJob(Job):
         task: the model, or the pair, and its setting.
         protocol: when to stop, and what is measured.
         settings: how to train.
+        languages: those that were given in place of grammars, by the names that replicates have for them.
     """
 
     task: LanguageTask
     protocol: LanguageProtocol
     settings: TrainingSettings
+    languages: Mapping[str, Language] = field(default_factory=dict, kw_only=True, repr=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        names = {replicate.grammar for replicate in self.replicates}
+        mine = {name: language for name, language in self.languages.items() if name in names}
+        object.__setattr__(self, "languages", mine)  # a part of the job carries its own languages only
 
     @property
     def name(self) -> str:
@@ -126,9 +137,29 @@ class LanguageJob(Job):
     @property
     def entries(self) -> list[Entry]:
         """The kind of job, and the grammars; each part of a chain once."""
-        taught = [r.grammar for r in self.replicates if r.grammar != SCRATCH]
+        taught = [r.grammar for r in self.replicates if r.grammar != SCRATCH and not is_language(r.grammar)]
         names = dict.fromkeys(name for grammar in taught for name in grammar.split("+"))
         return [*super().entries, *(registry.get(name, "grammar") for name in names)]
+
+    def language(self, replicate: Replicate) -> Language:
+        """Return the language of a replicate: that of its grammar at its seed, or the one that was given.
+
+        A given language may use fewer tokens than the vocabulary has.
+        """
+        task, given = self.task, self.languages.get(replicate.grammar)
+        if given is None:
+            return shared_language(replicate.grammar, task.space, task.vocab_size, task.word_length, replicate.seed)
+        return given if given.vocab_size == task.vocab_size else replace(given, vocab_size=task.vocab_size)
+
+    def own_files(self, replicate: Replicate) -> dict[str, bytes]:
+        """Return the file of the language, if it was given: results outlive the file that it was read from."""
+        given = self.languages.get(replicate.grammar)
+        return {} if given is None else {language_file(replicate.grammar): given.to_bytes()}
+
+    def joined(self, other: Job) -> Self:
+        """Return the job with the replicates and the languages of another too."""
+        languages = {**self.languages, **getattr(other, "languages", {})}
+        return replace(self, replicates=super().joined(other).replicates, languages=languages)
 
     def task_config(self, replicate: Replicate) -> dict[str, Any]:
         """Return the part of a configuration that says what is trained on what."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from icy.analysis.order import in_order, place_of
+import pandas as pd
+
+from icy.analysis.order import in_order, place_of, without_hashes
 
 
 def test_grammars_are_in_the_papers_order_and_others_follow() -> None:
@@ -17,3 +19,19 @@ def test_known_values_come_before_others() -> None:
 def test_values_of_other_columns_are_in_alphabetical_order() -> None:
     assert sorted(["5x10", "3x4"], key=lambda value: place_of("meanings", value)) == ["3x4", "5x10"]
     assert place_of("cap", 20) == place_of("cap", 3)  # numbers keep their order
+
+
+def test_plots_leave_out_the_hashes_of_languages_where_names_are_clear() -> None:
+    hashes = [16 * digit for digit in "0123"]
+    grammars = [
+        "perm",
+        "mine",
+        f"emerged@{hashes[0]}",
+        f"a@{hashes[0]}",
+        f"a@{hashes[1]}",
+        f"rot@{hashes[2]}",
+        f"mine@{hashes[3]}",
+    ]
+    shown = without_hashes(pd.DataFrame({"grammar": grammars, "value": 1.0}))
+    assert shown["grammar"].tolist() == ["perm", "mine", "emerged", *grammars[3:]]
+    assert shown["value"].tolist() == [1.0] * 7

@@ -12,6 +12,11 @@ def test_grammars_look_different_in_colour_and_without() -> None:
     assert len({str(style.GRAMMARS[name].dash) for name in style.GRAMMARS}) == len(style.GRAMMARS)
 
 
+def test_other_grammars_have_colours_that_no_shown_grammar_has() -> None:
+    shown = ["concat", "perm", "rot", "emerged", "epoch10", "rot+perm"]
+    assert len({look.colour for look in style.grammar_looks(shown).values()}) == len(shown)
+
+
 def test_of_many_models_families_have_colours_and_cells_marks() -> None:
     models = [f"sender/{f}:{c}" for f in ("RNNZero", "RNNZero2L", "HierZero") for c in ("RNN", "GRU", "LSTM")]
     looks = style.model_looks(models)

@@ -218,6 +218,21 @@ def test_messages_of_scores() -> None:
         assert Table.of(GRID, form(relaxed[:, 0]), argmax=True).messages.tolist() == relaxed[:, :1].argmax(-1).tolist()
     symbols = np.array([[one_hot(t, 8) for t in row] for row in IDEAL])
     assert Table.of(GRID, symbols).messages.tolist() == IDEAL  # plain, as every vector has a single 1
+    for form in (np.array, torch.tensor, pd.DataFrame):
+        single = form(np.array([one_hot(a, 4) for a, _ in GRID], dtype=float))
+        with pytest.raises(InvalidSettingError, match="floats with a single 1 can be read in two ways"):
+            Table.of(GRID, single)
+        assert Table.of(GRID, single, argmax=True).messages.tolist() == [[a] for a, _ in GRID]
+        assert Table.of(GRID, single, argmax=False).length == 4
+
+
+@pytest.mark.parametrize("form", [torch.tensor, pd.DataFrame, lambda codes: codes.tolist(), pa.array])
+def test_floats_are_real_codes_in_every_container(form: Callable[[Any], Any]) -> None:
+    codes = np.stack([np.arange(300) % 97 * 1.0, np.arange(300) % 7 * 1.0], 1)
+    factors = (np.arange(300) % 97 // 25)[:, None]
+    expected = M.mig(factors, codes).value
+    assert M.mig(factors, form(codes.tolist() if form is pa.array else codes)).value == expected
+    assert M.mig(factors, codes.astype(int)).value != expected
 
 
 # -- texts that can be read in two ways ------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from itertools import permutations
@@ -62,8 +63,9 @@ def test_repeats_taken_once_are_the_sets_of_the_text() -> None:
     assert once.details["word_tokens"] == 6
     assert once.value == of_texts([("w1", "red"), *EXAMPLE_2[1:3], ("w2", "red")]).value
     assert once.details["unique_messages"] == 3  # the messages are what they are
-    assert of_texts([("a", "red red")]).value == 0.5  # weight 2, and one good word of a Q of 2
-    assert of_texts([("a", "red red")], repeats="once").value == 1
+    twice = [("a", "red red"), ("b", "blue blue")]
+    assert of_texts(twice).value == 0.5  # weights of 2, and two good words of a Q of 4
+    assert of_texts(twice, repeats="once").value == 1
 
 
 @pytest.mark.parametrize(
@@ -181,8 +183,11 @@ def test_identities(samples: list[tuple[list[str], list[str]]]) -> None:
     assert d["concept_tokens"] == sum(len(p) for _, p in samples)
     assert d["good"] == d["translation"]["weight"].sum()
     assert (d["translation"]["weight"] > 0).all()
-    assert d["pairs"]["weight"].max() / d["total"] <= score.value <= 1
-    sums_to_one = score.value + d["ambiguity_rate"] + d["paraphrase_rate"] == pytest.approx(1)
+    value = d["good"] / d["total"]
+    assert math.isnan(score.value) == bool(score.why) == (d["unique_phrases"] == 1)
+    assert score.why or score.value == value
+    assert d["pairs"]["weight"].max() / d["total"] <= value <= 1
+    sums_to_one = value + d["ambiguity_rate"] + d["paraphrase_rate"] == pytest.approx(1)
     assert sums_to_one == all(len(m) >= len(p) for m, p in samples)
     assert found(samples, unmatched="assigned").details["unmatched_concepts"] <= d["unmatched_concepts"]
 
@@ -270,7 +275,8 @@ def test_phrases_of_anything() -> None:
     assert of_an_array.details["unique_concepts"] == 2
     language = icy.make_language("concat", "2x3", vocab_size=9, word_length=1, seed=0)
     assert cbm(language, concepts="items").details["unique_concepts"] == 3
-    assert cbm(([["red"]], ["a"]), concepts="items").value == 1
+    assert cbm(([["red"], ["blue"]], ["a", "b"]), concepts="items").value == 1
+    assert cbm(([["red"]], ["a"]), concepts="items").why == "all phrases are alike"
     assert cbm([["red"], ["blue"]], ["a", "b"]).details["translation"]["concept"].tolist() == [(0, "blue"), (0, "red")]
 
 

@@ -116,8 +116,10 @@ def test_mistakes_are_answered_in_a_sentence(metric: Any, options: dict[str, Any
 
 
 def test_codes_that_are_not_finite() -> None:
-    with pytest.raises(IcyError, match="not numbers"):
+    with pytest.raises(IcyError, match="There is no message in row 1"):
         mig([[0], [1]], np.array([[0.5], [np.nan]]))
+    with pytest.raises(IcyError, match="not numbers"):
+        mig([[0], [1]], np.array([[0.5], [np.inf]]))
 
 
 TWO, THREE = (list(itertools.product(range(k), repeat=2)) for k in (2, 3))
@@ -207,9 +209,9 @@ def test_bins_are_those_of_the_reference_library() -> None:
 
 def test_what_is_read_as_real_codes() -> None:
     codes = GRID + 0.5
-    for real in (codes, codes.astype(np.float32), codes.tolist(), GRID.astype(float)):
+    for real in (codes, codes.astype(np.float32), codes.tolist(), GRID.astype(float), GRID.astype(float).tolist()):
         assert not read_codes(GRID, real, None).discrete
-    for tokens in (GRID, GRID.astype(float).tolist(), [(1, 2)] * 124 + [(1,)], ["abc"] * 125):
+    for tokens in (GRID, GRID.tolist(), [(1, 2)] * 124 + [(1,)], ["abc"] * 125):
         assert read_codes(GRID, tokens, None).discrete
     assert not read_codes((GRID, codes), None, None).discrete
     with pytest.raises(IcyError, match="125 meanings and 124 messages"):
@@ -221,7 +223,7 @@ def test_what_is_read_as_real_codes() -> None:
 def test_one_attribute() -> None:
     assert "no second attribute" in modularity([[0], [1]], ["a", "b"]).why
     assert mig([[0], [1]], ["a", "b"]).value == 1
-    assert factor_vae([[0], [1]], ["a", "b"], training_votes=9, test_votes=9).value == 1
+    assert "no second attribute" in factor_vae([[0], [1]], ["a", "b"]).why  # any guess would be right
 
 
 def test_copies_of_one_row_do_not_vary() -> None:

@@ -16,7 +16,8 @@ from tests.properties.helpers import HUGE, Rows, tables, unless_refused
 
 METRICS = [entry.name for entry in registry.match("all", "metric")]
 FEW: dict[str, dict[str, Any]] = {"factor_vae": {"training_votes": 40, "test_votes": 40, "batch_size": 4}}
-RANGES = {"topsim": (-1, 1), "ami": (-math.inf, 1), "tre": (0, math.inf)}
+UNBOUNDED = ("tre", "conflict_count", "message_entropy", "mutual_information", "unique_messages")
+RANGES = {"topsim": (-1, 1), "npmi": (-1, 1), "ami": (-math.inf, 1), **dict.fromkeys(UNBOUNDED, (0, math.inf))}
 VARIANTS: list[tuple[str, dict[str, Any]]] = [
     *((name, {}) for name in METRICS),
     ("topsim", {"message": "hamming"}),
@@ -34,6 +35,13 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("tre", {"composition": "permutation"}),
     ("factor_vae", {"variance": "ordinal"}),
     ("ami", {"average": "min"}),
+    ("topsim", {"message": "jaccard"}),
+    ("topsim", {"message": "cosine", "correlation": "pearson"}),
+    ("dci", {"part": "completeness"}),
+    ("dci", {"part": "informativeness"}),
+    ("npmi", {"units": "messages"}),
+    ("mutual_information", {"normalised": True}),
+    ("unique_messages", {"share": True}),
 ]
 # What tokens are as numbers, or how many there might be, is part of the definition of these.
 BY_NUMBER = [("factor_vae", {"variance": "ordinal"}), ("bosdis", {"constant": "zero", "ignore": 0})]

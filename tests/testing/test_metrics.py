@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable
 from typing import Any
@@ -105,6 +106,10 @@ def wants_fresh_rows(meanings: Any, messages: Any = None) -> Score:
     return answer("wants_fresh_rows", table, value + len(table.drawn_from or ()))
 
 
+def ignores_weights(meanings: Any, messages: Any = None) -> Score:
+    return answer("ignores_weights", *share(meanings, messages))
+
+
 def wants_no_check(meanings: Any, messages: Any = None) -> Score:
     if messages is not None and len(meanings) != len(messages):
         raise ValueError("not as many")
@@ -146,6 +151,7 @@ WRONG: dict[str, Callable[..., Any]] = {
     "continuous_meanings": wants_whole_numbers,
     "undefined_says_why": divides,
     "resampled_rows": wants_fresh_rows,
+    "weights": ignores_weights,
     "refuses_what_is_no_table": wants_no_check,
     "deterministic": counts,
     "random_state_untouched": draws_elsewhere,
@@ -155,7 +161,10 @@ WRONG: dict[str, Callable[..., Any]] = {
 
 @pytest.mark.parametrize("check", WRONG)
 def test_a_wrong_metric_fails_one_check(check: str) -> None:
-    results = check_metric(WRONG[check], raise_on_failure=False)
+    metric = WRONG[check]
+    entry = Entry("metric", metric.__name__, metric, "", "", origin=__name__, weighted=check == "weights")
+    with registry.holding(entry) if check == "weights" else contextlib.nullcontext():
+        results = check_metric(metric, raise_on_failure=False)
     assert {r.name: r.message for r in results if not r.passed}.keys() == {check}
 
 

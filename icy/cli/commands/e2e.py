@@ -43,8 +43,9 @@ WHAT = together(
         "pretrain",
         multiple=True,
         metavar="GRAMMAR|none",
-        shell_complete=completion.grammars,
-        help="grammars that both sides learn first, each in a run of its own, repeatable; or none, from scratch.",
+        shell_complete=completion.files_and_grammars,
+        help="grammars, or files of languages, that both sides learn first, each in a run of its own, repeatable; or "
+        "none, from scratch.",
     ),
     _spec.option("representation", metavar="soft|gumb|discr|gs|qt|cb"),
     _spec.option("steps", type=int),

@@ -28,7 +28,8 @@ from icy.grammars import expand_grammars, make_language
 from icy.languages.readers import read_table
 from icy.languages.tokens import MISSING
 from icy.metrics import Table, evaluate
-from icy.metrics.evaluation import DEFAULT_METRICS, ERRORS, values_by_chance
+from icy.metrics.evaluation import DEFAULT_METRICS, ERRORS, ScoreCallback, values_by_chance
+from icy.metrics.topographic.progress import Progress
 from icy.metrics.topographic.topsim import PAIRS
 from icy.records.long_table import ROW, to_long
 from icy.records.pack import is_pack
@@ -76,7 +77,10 @@ FROM_FILES = together(
     click.option(
         "--one-hot", metavar="K|K,L,...|no", help="Values of each attribute, of meanings that are one-hot vectors."
     ),
-    click.option("--argmax", is_flag=True, help="Messages are vectors of scores: the largest entry is the token."),
+    click.option("--weights", metavar="COLUMN", help="Column that says how often each row counts."),
+    click.option(
+        "--argmax/--no-argmax", default=None, help="Whether messages are vectors of scores: the largest is the token."
+    ),
     click.option(
         "--missing", type=click.Choice(MISSING), help="What to do with rows with missing values: refuse is the default."
     ),
@@ -124,6 +128,12 @@ MEASURED = together(
     click.option(
         "--resamples", type=click.IntRange(min=2), default=100, show_default=True, help="Number of bootstrap resamples."
     ),
+    click.option(
+        "--permutations",
+        type=click.IntRange(min=1),
+        metavar="M",
+        help="Show every metric's value by chance, and its p-value, from M permutations of the messages, such as 1000.",
+    ),
 )
 SHOWN = together(
     click.option(
@@ -163,6 +173,7 @@ def metrics_command(
     pairs: str,
     errors: str | None,
     resamples: int,
+    permutations: int | None,
     format_: str,
     spread: str,
     plot: str | None,
@@ -189,14 +200,24 @@ def metrics_command(
     todo = [source for name in sources for source in _sources(name, given, quiet)]
     by_chance: dict[str, dict[str, list[float]]] = {}
     try:
-        with _progress(todo, names, quiet) as (told, progress):
+        with _progress(todo, names, quiet) as (told, pairs_done, permutations_done):
             for source in todo:
                 table = source.table()
-                own = _with_pairs(chosen, names, pairs, table, progress)
-                row = evaluate(table, metrics=names, conventions=own, errors=errors, resamples=resamples, told=told)
+                own = _with_pairs(chosen, names, pairs, table, pairs_done)
+                row = evaluate(
+                    table,
+                    metrics=names,
+                    conventions=own,
+                    errors=errors,
+                    resamples=resamples,
+                    permutations=permutations,
+                    told=told,
+                    progress=permutations_done,
+                )
                 found.append(row.assign(name=source.name, seed=source.seed))
-                for name, value in values_by_chance(table, names, own).items():
-                    by_chance.setdefault(name, {}).setdefault(source.name, []).append(value)
+                if permutations is None:  # which show as much
+                    for name, value in values_by_chance(table, names, own).items():
+                        by_chance.setdefault(name, {}).setdefault(source.name, []).append(value)
     except KeyboardInterrupt:
         if found:
             print_table(_table(found, names, spread), format_)
@@ -279,7 +300,9 @@ def _of_side(name: str, side: str) -> list[str]:
 
 def _reading(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of the rule of tokens that were given."""
-    chosen = {name: given[name] for name in ("tokens", "eos", "start", "pad", "one_hot", "argmax", "missing")}
+    chosen = {
+        name: given[name] for name in ("tokens", "eos", "start", "pad", "one_hot", "argmax", "missing", "weights")
+    }
     if (sizes := chosen["one_hot"]) not in (None, "no"):
         if not re.fullmatch(r"[0-9]+(,[0-9]+)*", sizes):
             raise InvalidSettingError(
@@ -289,7 +312,7 @@ def _reading(given: Mapping[str, Any]) -> dict[str, Any]:
         chosen["one_hot"] = numbers[0] if len(numbers) == 1 else numbers
     if chosen["pad"] is not None and chosen["pad"].lower() in ("", "nan"):
         chosen["pad"] = ""
-    return {name: value for name, value in chosen.items() if value not in (None, False)}
+    return {name: value for name, value in chosen.items() if value is not None}
 
 
 def _split(columns: str | None) -> list[str] | None:
@@ -334,24 +357,30 @@ def _with_pairs(
 @contextlib.contextmanager
 def _progress(
     todo: Sequence[Source], names: Sequence[str], quiet: bool
-) -> Iterator[tuple[Callable[[str, Score], None] | None, Callable[[int, int], None] | None]]:
-    """Show progress bars on a terminal: one over metrics, and one over the pairs of a running topsim."""
+) -> Iterator[tuple[ScoreCallback | None, Progress | None, Progress | None]]:
+    """Show progress bars on a terminal: over metrics, over the pairs of a running topsim, and over permutations."""
     console = stderr()
     if quiet or not console.is_terminal:
-        yield None, None
+        yield None, None, None
         return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bars
 
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    with Progress(*columns, console=console, transient=True) as bars:
+    with Bars(*columns, console=console, transient=True) as bars:
         whole = bars.add_task("metrics", total=len(todo) * len(names))
         pairs = bars.add_task("pairs of topsim", total=None, visible=False)
+        orders = bars.add_task("permutations", total=None, visible=False)
 
         def told(name: str, score: Score) -> None:
             bars.update(whole, advance=1, description=name)
-            bars.update(pairs, visible=False)
+            for bar in (pairs, orders):
+                bars.update(bar, visible=False)
 
-        yield told, lambda done, total: bars.update(pairs, completed=done, total=total, visible=True)
+        def show(bar: TaskID) -> Progress:
+            return lambda done, total: bars.update(bar, completed=done, total=total, visible=True)
+
+        yield told, show(pairs), show(orders)
 
 
 def _write(
@@ -395,6 +424,11 @@ def _notes(found: Sequence[pd.DataFrame]) -> list[str]:
     for frame in found:
         for score in frame.attrs["scores"].values():
             said[f"{score.metric} of {frame['name'][0]} is undefined: {score.why}" if score.why else ""] = None
+            if (test := score.by_chance) is not None and not test.why:
+                which = "all" if test.exact else "random"
+                said[
+                    f"p of {score.metric}: {test.permutations} {which} permutations, one-sided: {test.alternative}"
+                ] = None
     return [sentence for sentence in said if sentence]
 
 

@@ -24,6 +24,7 @@ Examples:
   icy probe -m RNNZero:LSTM --protocol budget --preset published --format latex
   icy probe -m sender/FC2L -g all --protocol generalise --split combinations
   icy probe -m HierZero:GRU --hidden 64,128,256
+  icy probe -m HierZero:GRU -g emerged.csv -g perm
   icy probe -m HierZero:GRU -g all --track tensorboard
   icy probe -m all --dry-run
   icy probe -m MyModel --plugin mine.py --compare atlas --plot where.png
@@ -46,8 +47,9 @@ WHAT = together(
         "-g",
         multiple=True,
         metavar="NAME",
-        shell_complete=completion.grammars,
-        help='names, chains (rot+perm) or wildcards, repeatable; "all" is every grammar that the side can use.',
+        shell_complete=completion.files_and_grammars,
+        help='names, chains (rot+perm) or wildcards, or files of languages (emerged.csv), repeatable; "all" is every '
+        "grammar that the side can use.",
     ),
     _spec.option("protocol", type=click.Choice(list(PROTOCOLS)), metavar="|".join(PROTOCOLS)),
     _spec.sizes(),

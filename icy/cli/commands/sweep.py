@@ -46,8 +46,9 @@ WHAT = together(
         "-g",
         multiple=True,
         metavar="NAME",
-        shell_complete=completion.grammars,
-        help='names, chains (rot+perm) or wildcards, repeatable; "all" is every grammar that the side can use.',
+        shell_complete=completion.files_and_grammars,
+        help='names, chains (rot+perm) or wildcards, or files of languages (emerged.csv), repeatable; "all" is every '
+        "grammar that the side can use.",
     ),
     _spec.option("side", type=click.Choice(["sender", "receiver"])),
     _spec.option("protocol", metavar="NAME[,NAME]"),

@@ -25,7 +25,12 @@ __all__ = ["READERS", "File", "Found", "read_table"]
 
 
 def read_table(
-    path: str | Path, *, meaning_columns: Columns = None, message_columns: Columns = None, **reading: Any
+    path: str | Path,
+    *,
+    meaning_columns: Columns = None,
+    message_columns: Columns = None,
+    weights: str | None = None,
+    **reading: Any,
 ) -> Table:
     """Read a table of meanings and messages from a file, or from a folder of EGG's interactions.
 
@@ -38,6 +43,7 @@ def read_table(
             table m0, m1, ..., or all that do not hold messages.
         message_columns: likewise of messages; by default `message`, in any case, or t0, t1, ..., or all that do not
             hold meanings. Each of several columns holds one token.
+        weights: the column that says how often each row counts, such as a count; see `Table.of`.
         **reading: `eos`, `start`, `pad`, `tokens`, `one_hot`, `argmax`, `missing`: options of the rule by which
             entries are read; see `icy.languages.tokens.Rule`.
 
@@ -56,7 +62,7 @@ def read_table(
     place = Path(path)
     if not place.exists():
         raise StoreError(f"'{path}' cannot be read: there is no such file.")
-    file = File(place, _listed(meaning_columns), _listed(message_columns))
+    file = File(place, _listed(meaning_columns), _listed(message_columns), weights)
     try:
         return table_of(find(file), file, reading)
     except IcyError as error:

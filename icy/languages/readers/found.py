@@ -21,11 +21,13 @@ class File:
         path: where it is.
         meaning_columns: the columns, fields or keys that hold meanings, if they were named.
         message_columns: those that hold messages, if they were named.
+        weights: the column that says how often each row counts, if there is one.
     """
 
     path: Path
     meaning_columns: Sequence[str] = ()
     message_columns: Sequence[str] = ()
+    weights: str | None = None
 
     @cached_property
     def head(self) -> bytes:

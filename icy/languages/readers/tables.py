@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from icy.core.errors import unknown
 from icy.core.text import counted, listed
 from icy.languages.language import Language
 from icy.languages.table import Table
@@ -17,6 +18,7 @@ from icy.languages.table import Table
 from .columns import choose_columns
 from .found import File, Found
 
+WEIGHTS = ("count", "counts", "weight", "weights", "frequency", "freq", "n")  # usual names of columns
 log = logging.getLogger(__name__)
 
 
@@ -33,7 +35,9 @@ def table_of(found: Found | Language, file: File, reading: Mapping[str, Any]) ->
     """
     if isinstance(found, Language):
         return replace(Table.of(found, **reading), read_as="a language of icy")
-    names = list(found.columns)
+    if file.weights is not None and file.weights not in found.columns:
+        raise unknown("column", file.weights, list(found.columns))
+    names = [name for name in found.columns if name != file.weights]
     if found.meanings is None or found.messages is None or file.meaning_columns or file.message_columns:
         attributes, tokens = choose_columns(
             names, file.meaning_columns or found.meanings, file.message_columns or found.messages
@@ -45,6 +49,7 @@ def table_of(found: Found | Language, file: File, reading: Mapping[str, Any]) ->
     table = Table.of(
         _meanings(found, attributes) if attributes else None,
         found.columns[tokens[0]] if len(tokens) == 1 else _rows(found, tokens),
+        weights=None if file.weights is None else _entries(found.columns[file.weights]),
         place=lambda row: f"{found.place} {places[row]}",
         columns=(attributes, tokens),
         **options,
@@ -57,7 +62,8 @@ def table_of(found: Found | Language, file: File, reading: Mapping[str, Any]) ->
     _warn_of_constants(table)
     if not file.meaning_columns and found.meanings is None:
         _warn_of_numbering(table)
-    return replace(table, read_as=_read_as(found, attributes, tokens, table))
+        _warn_of_counts(table)
+    return replace(table, read_as=_read_as(found, file, attributes, tokens, table))
 
 
 def _usual_tokens(found: Found, tokens: Sequence[str]) -> str:
@@ -87,7 +93,7 @@ def _names(attributes: Sequence[str], table: Table) -> tuple[str, ...]:
     return tuple(f"{stem}{a}" for a in range(table.attributes))
 
 
-def _read_as(found: Found, attributes: Sequence[str], tokens: Sequence[str], table: Table) -> str:
+def _read_as(found: Found, file: File, attributes: Sequence[str], tokens: Sequence[str], table: Table) -> str:
     """Return a line that says which columns were taken for what."""
     parts = []
     if attributes:
@@ -98,7 +104,8 @@ def _read_as(found: Found, attributes: Sequence[str], tokens: Sequence[str], tab
     else:
         parts.append("no meanings")
     parts.append(f"message in {listed(tokens)}, {table.read_as}")
-    rest = [name or "(no name)" for name in found.columns if name not in (*attributes, *tokens)]
+    parts += [f"weight in {file.weights}"] if file.weights else []
+    rest = [name or "(no name)" for name in found.columns if name not in (*attributes, *tokens, file.weights)]
     parts += [f"not used: {listed(rest)}"] if rest else []
     parts += found.remarks
     return (f"{found.what}: " if found.what else "") + "; ".join(parts)
@@ -122,6 +129,18 @@ def _warn_of_numbering(table: Table) -> None:
                 "The column '%s' has another value in every row, like an id, and was taken for an attribute; if it is "
                 "none, leave it out by --meaning-columns %s (in Python, meaning_columns=).", name, others,
             )  # fmt: skip
+
+
+def _warn_of_counts(table: Table) -> None:
+    """Warn of attributes with a name of weights."""
+    for name in table.attribute_names:
+        if len(table.attribute_names) > 1 and name.lower() in WEIGHTS:
+            log.warning(
+                "The column '%s' was taken for an attribute; if it says how often each row counts, say so by "
+                "--weights %s (in Python, weights=).",
+                name,
+                name,
+            )
 
 
 def _warn_of_constants(table: Table) -> None:

@@ -11,8 +11,9 @@ from icy.core.devices import resolve_device
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.streams import stream
 from icy.core.surroundings import standard_state
+from icy.languages.codes import count_varying
 from icy.languages.table import Table
-from icy.metrics.score import Score, undefined
+from icy.metrics.score import Score, undefined, why_unvaried
 
 from .exact import solve_additive, solve_permutation
 from .problem import Composition, Fit, Matrix, Reconstruction, Target, TensorDistance, make_target
@@ -84,7 +85,7 @@ def tre(
         A score of at least 0, with the standard error of the mean if rows were drawn. The details have the number of
         rows used; for an exact solution the error of each position, and for "permutation" the attribute of each; for a
         fit the error of every restart, the steps, and whether the last tenth of them changed the best by less than 1 %.
-        NaN if all messages are empty.
+        NaN if all messages are empty or alike, which any composition reconstructs, or if every attribute is constant.
 
     Raises:
         InvalidSettingError: an invalid table (see Table.of), continuous meanings, conventions that exclude each other,
@@ -112,8 +113,8 @@ def tre(
         "rows": most if most < whole else None,
         **_random_settings(composition, distance, preset, most < whole, fit),
     }
-    if not table.length:
-        return undefined("tre", "all messages are empty", whole, conventions)
+    if why := why_unvaried(table.factors) or _why_constant(table):
+        return undefined("tre", why, whole, conventions)
     if most < whole:
         table = table.rows(np.sort(stream(seed, "tre", "rows").choice(whole, most, replace=False)))
     target = make_target(table, published=preset == "published")
@@ -146,6 +147,13 @@ def _check(composition: Composition, distance: TensorDistance, derivations: str,
         raise InvalidSettingError("The best permutation is found for the distance l1 only.")
     if preset == "published" and (composition not in ("additive", "linear") or distance != "l1"):
         raise InvalidSettingError("The published program has the composition linear and the distance l1.")
+
+
+def _why_constant(table: Table) -> str:
+    """Return the reason why the error of messages that are all alike is undefined; "" if they differ."""
+    if not table.length:
+        return "all messages are empty"
+    return "" if count_varying(table.positions) else "all messages are alike, which any composition reconstructs"
 
 
 def _name(given: Any) -> str:

@@ -4,6 +4,7 @@ Distances between discrete rows take few values. So pairs of rows are counted by
 and never stored; one table per distance has the value of each key.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
@@ -11,18 +12,22 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from jaxtyping import Float32, Float64, Int32, Int64, Real, UInt, UInt8, UInt16
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
-from icy.core.errors import InvalidSettingError, unknown
-from icy.languages.codes import Codes
+from icy.core.errors import InvalidSettingError, quoted, unknown
+from icy.languages.codes import Codes, number
 from icy.languages.table import Table
+from icy.languages.tokens import PAD
 
 from . import native
 
 MEANING_DISTANCES = ("hamming", "cosine", "euclidean")
-MESSAGE_DISTANCES = ("levenshtein", "hamming")
+MESSAGE_DISTANCES = ("levenshtein", "hamming", "jaccard", "cosine")
 NORMALISED = ("none", "mean", "max")
 MOST_KEYS = 2**20  # values of a distance by which pairs are counted; with more, pairs are listed
 MOST_CHARACTERS = 0x110000 - 0x800  # of Unicode, less surrogates
+PAIRS_AT_ONCE = 2**16  # whose counts of tokens are multiplied at once
+EXACT = 2**53  # up to which floats hold all whole numbers
 WIDEST = 2048  # width of one-hot vectors; above it, comparing column by column takes less memory and time
 RowDistance = Callable[[Any, Any], float]  # the distance of two meanings, or of two messages
 Rows = Int64[NDArray[np.int64], " pair"]  # one of the two rows of every pair
@@ -59,11 +64,14 @@ def meaning_distance(table: Table, distance: str | RowDistance) -> Distance:
 
     Raises:
         UnknownNameError: an unknown name.
-        InvalidSettingError: Hamming distance of real numbers.
+        InvalidSettingError: no meanings, Hamming distance of real numbers, or Euclidean distance of names or of whole
+            numbers whose differences are not exact.
     """
+    table.require_meanings("topsim")
     if callable(distance):
         return FunctionDistance(list(table.meanings), distance)
     if distance == "euclidean":
+        _require_numbers(table)
         return Euclidean(table.meanings)
     if distance == "cosine":
         return Cosine(table.meanings) if table.continuous else Hamming(table.compared, share=True)
@@ -72,6 +80,21 @@ def meaning_distance(table: Table, distance: str | RowDistance) -> Distance:
     if table.continuous:
         raise InvalidSettingError("Real-valued meanings hardly ever are equal; take the distance euclidean or cosine.")
     return Hamming(table.compared)
+
+
+def _require_numbers(table: Table) -> None:
+    """Raise unless differences of attribute values are those of numbers, and exact."""
+    for a, names in enumerate(table.value_names):
+        if names is not None:
+            raise InvalidSettingError(
+                f"Euclidean distance is of numbers, and attribute {a} has names, such as {quoted(names[0])}; "
+                "take the distance hamming, or write its values as numbers below 2^62."
+            )
+    if not table.continuous and int(np.ptp(table.meanings, axis=0).max()) > EXACT:
+        raise InvalidSettingError(
+            "Euclidean distance is computed in floating point, which is not exact for numbers that are more than 2^53 "
+            "apart; take the distance hamming, or subtract what all values share."
+        )
 
 
 def message_distance(table: Table, distance: str | RowDistance, padded: bool, normalise: str) -> Distance:
@@ -92,6 +115,8 @@ def message_distance(table: Table, distance: str | RowDistance, padded: bool, no
         return FunctionDistance([row[:n] for row, n in zip(table.messages, table.lengths, strict=True)], distance)
     if distance == "levenshtein":
         return Levenshtein(table, padded, normalise)
+    if distance in ("jaccard", "cosine"):
+        return TokenOverlap(table, distance)
     if distance != "hamming":
         raise unknown("distance of messages", distance, MESSAGE_DISTANCES)
     return Hamming(table.positions or [np.zeros(len(table), dtype=np.int64)])  # no position: all messages are empty
@@ -174,15 +199,18 @@ class Levenshtein:
         self.symbols = len(symbols)
         longest = max(int(self.lengths.max()), 1)
         self.mean = normalise == "mean"
+        self.whole = normalise == "none"
         self.small = np.uint8 if longest < 2**8 else np.uint16 if longest < 2**16 else np.uint32
-        if normalise == "none" or self.lengths.min() == self.lengths.max():
-            self.width = 1  # keys per number of edits: one for every length that it may be divided by
-            self.values = np.arange(longest + 1.0) / (1 if normalise == "none" else longest)
-        else:
+        self.values: Distances | None
+        self.width = 1  # keys per number of edits: one for every length that it may be divided by
+        if self.whole or self.lengths.min() == self.lengths.max():
+            self.values = np.arange(longest + 1.0) / (1 if self.whole else longest)
+        elif (longest + 1) * (2 * longest + 1) <= 2 * MOST_KEYS:  # with two keys of meanings, all that can be counted
             self.width = 2 * longest + 1
             edits, length = np.divmod(np.arange((longest + 1) * self.width), self.width)
-            # Between two empty messages there are 0 edits, which may be divided by anything.
-            self.values = edits / np.maximum(length / 2 if self.mean else length, 0.5)
+            self.values = self._divided(edits, length)
+        else:
+            self.values = None
 
     @cached_property
     def texts(self) -> list[Any]:
@@ -212,6 +240,11 @@ class Levenshtein:
     def _length(self, left: Rows, right: Rows) -> Rows:
         return left + right if self.mean else np.maximum(left, right)
 
+    def _divided(self, edits: Rows, length: Rows) -> Distances:
+        # Between two empty messages there are 0 edits, which may be divided by anything.
+        found: Distances = edits / np.maximum(length / 2 if self.mean else length, 0.5)
+        return found
+
     def block(self, left: slice, right: slice) -> Keys:
         """See Distance; the key is the number of edits and, if lengths differ, the length that divides it."""
         edits = self._edits(left, right)
@@ -226,16 +259,70 @@ class Levenshtein:
         from rapidfuzz.distance import Levenshtein as Edits
 
         texts = [self.texts[i] for i in left], [self.texts[i] for i in right]
-        keys = process.cpdist(*texts, scorer=Edits.distance, dtype=np.int64)
-        if self.width > 1:
-            keys = keys * self.width + self._length(self.lengths[left], self.lengths[right])
-        found: Distances = self.values[keys]
-        return found
+        edits = process.cpdist(*texts, scorer=Edits.distance, dtype=np.int64)
+        if self.whole:
+            return edits.astype(float)
+        return self._divided(edits, self._length(self.lengths[left], self.lengths[right]))
 
 
 def _text(tokens: Sequence[int]) -> str:
     """Return tokens as a string, which rapidfuzz compares fastest; skip surrogates, which are not valid characters."""
     return "".join(chr(token if token < 0xD800 else token + 0x800) for token in tokens)
+
+
+class TokenOverlap:
+    """Jaccard distance of sets of tokens, or cosine distance of counts of tokens.
+
+    The distance of two empty messages is 0, and that of an empty message and another is 1.
+
+    Args:
+        table: meanings and messages.
+        name: "jaccard", one minus the share of the tokens of either message that are in both; or "cosine", one minus
+            the cosine of the angle between the counts of tokens.
+    """
+
+    def __init__(self, table: Table, name: str) -> None:
+        self.name = name
+        rows, places = np.nonzero(table.messages != PAD)
+        tokens = number(table.messages[rows, places])
+        shape = len(table), int(tokens.max(initial=0)) + 1
+        self.counts = csr_array((np.ones(len(rows), dtype=np.int64), (rows, tokens)), shape=shape)
+        self.counts.sum_duplicates()
+        if name == "jaccard":
+            self.counts.data[:] = 1
+        self.sizes: Rows = (self.counts * self.counts).sum(1)  # of a set its size, of counts their squared length
+        used, self.classes = np.unique(self.sizes, return_inverse=True)
+        self.width = len(used) ** 2  # keys per number of shared tokens: one for every two sizes
+        keys = (int(used[-1]) + 1) * self.width
+        self.values: Distances | None = None
+        if keys <= MOST_KEYS:
+            shared, sizes = np.divmod(np.arange(keys), self.width)
+            self.values = self._distances(shared, used[sizes // len(used)], used[sizes % len(used)])
+
+    def _distances(self, shared: Rows, left: Rows, right: Rows) -> Distances:
+        """Return the distances for products of counts and the sizes of two messages; equal ratios are equal numbers."""
+        jaccard = self.name == "jaccard"
+        whole = left + right - shared if jaccard else left.astype(float) * right
+        part = shared if jaccard else shared.astype(float) ** 2
+        ratio = np.divide(part, whole, out=(left == right).astype(float), where=whole > 0)
+        ratio = np.minimum(ratio, 1)  # more would be of keys that do not occur
+        found: Distances = 1 - (ratio if jaccard else np.sqrt(ratio))
+        return found
+
+    def block(self, left: slice, right: slice) -> Keys:
+        """See Distance; the key is the product of counts and the sizes of the two messages."""
+        shared = (self.counts[left] @ self.counts[right].T).toarray()
+        sizes = self.classes[left][:, None] * math.isqrt(self.width) + self.classes[right]
+        return (shared * self.width + sizes).astype(np.uint32)
+
+    def of_pairs(self, left: Rows, right: Rows) -> Distances:
+        """See Distance."""
+        found = np.empty(len(left))
+        for first in range(0, len(left), PAIRS_AT_ONCE):
+            one, other = left[first : first + PAIRS_AT_ONCE], right[first : first + PAIRS_AT_ONCE]
+            shared: Rows = (self.counts[one] * self.counts[other]).sum(1)
+            found[first : first + PAIRS_AT_ONCE] = self._distances(shared, self.sizes[one], self.sizes[other])
+        return found
 
 
 class Euclidean:

@@ -1,9 +1,9 @@
 """Count pairs of rows by their two distances, block by block on all cores, without listing the pairs."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from jaxtyping import Int64, Real
@@ -23,6 +23,8 @@ LISTED_AT_ONCE = 2**20
 BYTES_PER_LISTED_PAIR = 80  # two distances, two ranks, and what sorting takes
 Counts = NDArray[np.int64]
 JointCounts = Real[NDArray[Any], "x_key y_key"]
+Task = TypeVar("Task")
+Found = TypeVar("Found")
 KeysOfBlock = Callable[[slice, slice], Keys]
 
 
@@ -86,7 +88,7 @@ def joint_counts(
 
     workers = workers or usable_cores()
     with ThreadPoolExecutor(workers) as threads:
-        for (left, right), (counts, size) in _in_order(threads, count, two.rows, 2 * workers):
+        for (left, right), (counts, size) in in_order(threads, count, _blocks(two.rows), 2 * workers):
             total += counts if left == right else 2 * counts
             done += size
             if progress is not None:
@@ -145,18 +147,18 @@ def _pairs_on_diagonal(rows: int) -> int:
     return whole * BLOCK**2 + rest**2
 
 
-def _in_order(
-    threads: ThreadPoolExecutor, count: Callable[[tuple[slice, slice]], tuple[NDArray[Any], int]], rows: int, ahead: int
-) -> Iterator[tuple[tuple[slice, slice], tuple[NDArray[Any], int]]]:
-    """Yield the blocks on and above the diagonal with their counts; few are in flight, for memory and for Ctrl-C."""
+def in_order(
+    threads: ThreadPoolExecutor, function: Callable[[Task], Found], tasks: Iterable[Task], ahead: int
+) -> Iterator[tuple[Task, Found]]:
+    """Yield each task with what the function returned; few are in flight, for memory and for Ctrl-C."""
     waiting = []
-    for block in _blocks(rows):
-        waiting.append((block, threads.submit(count, block)))
+    for task in tasks:
+        waiting.append((task, threads.submit(function, task)))
         if len(waiting) > ahead:
             first, future = waiting.pop(0)
             yield first, future.result()
-    for block, future in waiting:
-        yield block, future.result()
+    for task, future in waiting:
+        yield task, future.result()
 
 
 def _blocks(rows: int) -> Iterator[tuple[slice, slice]]:

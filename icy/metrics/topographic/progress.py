@@ -3,11 +3,11 @@
 import contextlib
 from collections.abc import Callable, Iterator
 
-Progress = Callable[[int, int], None]  # takes the number of pairs done and the total
+Progress = Callable[[int, int], None]  # takes the number of pairs or permutations done, and the total
 
 
 @contextlib.contextmanager
-def progress_callback(progress: bool | Progress | None) -> Iterator[Progress | None]:
+def progress_callback(progress: bool | Progress | None, what: str = "pairs") -> Iterator[Progress | None]:
     """Yield the function to call with progress: the given one, or for True one that moves a progress bar."""
     if not isinstance(progress, bool):
         yield progress
@@ -18,5 +18,5 @@ def progress_callback(progress: bool | Progress | None) -> Iterator[Progress | N
     from rich.progress import Progress as Bars
 
     with Bars(transient=True) as bars:
-        bar = bars.add_task("pairs", total=None)
+        bar = bars.add_task(what, total=None)
         yield lambda done, total: bars.update(bar, completed=done, total=total)

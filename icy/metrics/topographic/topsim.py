@@ -15,7 +15,7 @@ from icy.core.streams import stream
 from icy.core.surroundings import standard_state
 from icy.languages.codes import Weights
 from icy.languages.table import Table
-from icy.metrics.score import Score
+from icy.metrics.score import Score, why_unvaried
 
 from .distances import Distances, RowDistance, Rows, meaning_distance, message_distance
 from .pairs import DistancePair, JointCounts, all_pairs, distances_of_pairs, joint_counts
@@ -63,10 +63,12 @@ def topsim(
         messages: [N, S] tokens, or sequences of any lengths.
         correlation: "spearman" or "pearson".
         meaning: distance of meanings: "hamming"; "cosine", for discrete values that of their concatenated one-hot
-            vectors, which equals the share of attributes that differ; "euclidean"; or a function of two meanings, [A]
-            each.
+            vectors, which equals the share of attributes that differ; "euclidean", for values that are numbers; or a
+            function of two meanings, [A] each.
         message: distance of messages: "levenshtein"; "hamming", position by position, with the end of a shorter message
-            as one more token; or a function of two messages (arrays of tokens).
+            as one more token; "jaccard" of the sets of their tokens, or "cosine" of the counts of their tokens, in
+            which two empty messages have distance 0, and an empty and another one 1; or a function of two messages
+            (arrays of tokens).
         pairs: "all", every two different rows once; "ordered", all N^2, each row with itself too; a number, to draw so
             many of "all" with replacement; or "published", as in Icy22's program: "ordered" if N^2 is at most 10,000,
             and otherwise a draw of 10,000 of these.
@@ -85,8 +87,9 @@ def topsim(
         (1 - rho^2) / sqrt(n). NaN if one of the distances is the same for all pairs.
 
     Raises:
-        InvalidSettingError: an invalid table (see Table.of), Hamming distance of real numbers, a distance that is not
-            finite, weights with fractions unless pairs are "ordered", too many pairs to list, or no such device.
+        InvalidSettingError: an invalid table (see Table.of), no meanings, Hamming distance of real numbers, Euclidean
+            distance of names or of whole numbers more than 2^53 apart, a distance that is not finite, weights with
+            fractions unless pairs are "ordered", too many pairs to list, or no such device.
         UnknownNameError: an unknown convention.
 
     Example:
@@ -103,7 +106,7 @@ def topsim(
     conventions = {"correlation": correlation, "meaning": two.x.name, "message": two.y.name, "pairs": pairs, "eos": eos}
     if two.y.name == "levenshtein":
         conventions |= {"padded": padded, "normalise": normalise}
-    drawn, ordered = _which(pairs, len(table), seed)
+    drawn, ordered = which_pairs(pairs, len(table), seed)
     with progress_callback(progress) as report:
         if drawn is not None:
             found, number = _of_listed(correlation, two, table, drawn, report)
@@ -114,7 +117,7 @@ def topsim(
             found, number = _of_listed(correlation, two, table, all_pairs(len(table), ordered), report, ordered)
     if drawn is not None:
         conventions["seed"] = seed
-    return _score(found, number, given, conventions, sampled=drawn is not None)
+    return _score(found, number, given, table, conventions, sampled=drawn is not None)
 
 
 def _weighted(table: Table, pairs: str | int) -> tuple[Weights | None, Table]:
@@ -157,7 +160,7 @@ def pearson_of_counts(
     return max(-1.0, min(1.0, float(centred[0] @ counts @ centred[1]) / math.sqrt(spread[0] * spread[1])))
 
 
-def _which(pairs: str | int, rows: int, seed: int) -> tuple[RowPairs | None, bool]:
+def which_pairs(pairs: str | int, rows: int, seed: int) -> tuple[RowPairs | None, bool]:
     """Return the drawn pairs, or None to use all, and whether pairs are ordered, including each row with itself."""
     if pairs == "published":
         pairs = PUBLISHED_PAIRS if rows**2 > PUBLISHED_PAIRS else "ordered"
@@ -197,7 +200,7 @@ def _of_counts(
     y, columns = np.unique(two.y.values, return_inverse=True)
     merged = np.zeros((len(x), len(y)), dtype=counts.dtype)
     np.add.at(merged, (rows[:, None], columns), counts)  # two keys may mean one distance
-    # A row and itself, or a copy of itself, have distance 0 in both.
+    # A row and itself, or a copy of itself, have distance 0 in both; of rows with weights, each copy and itself.
     copies = np.bincount(table.drawn_from)[table.drawn_from] if table.drawn_from is not None else np.ones(len(table))
     own = int((copies if two.weights is None else copies * two.weights).sum())
     merged[0, 0] -= 0 if ordered else own
@@ -232,12 +235,12 @@ def _of_listed(
 def _weighted_pairs(
     weights: Weights, table: Table, left: Rows, right: Rows, ordered: bool
 ) -> tuple[Rows, Rows, Distances]:
-    """Return the pairs that rows of some weights make, those of the copies of one row too, and how often: [n] each."""
+    """Return the pairs of weighted rows, also of each row with its own copies, and how often each counts: [n] each."""
     if not ordered:
         own = np.arange(len(table))
         left, right = np.concatenate([left, own]), np.concatenate([right, own])
     times = weights[left] * weights[right].astype(float)
-    if not ordered or table.drawn_from is not None:  # a copy makes no pair with itself
+    if not ordered or (table.drawn_from is not None and table.has_whole_weights):  # a copy makes no pair with itself
         source = np.arange(len(table)) if table.drawn_from is None else table.drawn_from
         times -= np.where(source[left] == source[right], weights[left], 0)
     if not ordered:
@@ -263,10 +266,15 @@ def _pearson(x: Distances, y: Distances, times: Distances | None) -> float:
     return max(-1.0, min(1.0, float(spread[0, 1] / np.sqrt(spread[0, 0] * spread[1, 1]))))
 
 
-def _score(value: float, number: int, rows: int, conventions: Mapping[str, Any], sampled: bool = False) -> Score:
+def _score(
+    value: float, number: int, rows: int, table: Table, conventions: Mapping[str, Any], sampled: bool = False
+) -> Score:
     details = {"pairs": number}
     if math.isnan(value):
-        why = "all pairs of meanings, or all pairs of messages, are equally far apart" if number else "there is no pair"
+        alike = (
+            "all pairs of meanings, or all pairs of messages, are equally far apart" if number else "there is no pair"
+        )
+        why = why_unvaried(table.factors) or alike
         return Score("topsim", value, rows, conventions, details, why=why)
     error = (1 - value**2) / math.sqrt(number) if sampled else None
     return Score(

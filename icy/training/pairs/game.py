@@ -18,7 +18,6 @@ from icy.core.checks import LARGEST_NUMBER
 from icy.core.devices import make_current
 from icy.core.noise import Noise
 from icy.core.representations import Representation, cross_entropy
-from icy.grammars import shared_language
 from icy.languages.language import Language
 from icy.metrics import Table, topsim
 from icy.training.batches import Batches
@@ -121,7 +120,7 @@ class Game(Lockstep):
         make_current(job.device)
         device = torch.device(job.device)
         seeds = [p.replicate.seed for p in players]
-        self.draws = Batches([_language(job.task, p.replicate) for p in players], seeds, device)
+        self.draws = Batches([_language(job, p.replicate) for p in players], seeds, device)
         self.link = link_of(job.task, job.settings)
         self.tally = _Tally(self.link, len(players))
         self._resume()
@@ -294,12 +293,13 @@ class Game(Lockstep):
             self.tally.resume([own["tally"] for own in found.own], torch.device(self.job.device))
 
 
-def _language(task: PairTask, replicate: Replicate) -> Language:
+def _language(job: PairJob, replicate: Replicate) -> Language:
     """Return the language of pre-training; from scratch, a placeholder that nothing is compared with."""
+    task = job.task
     if replicate.grammar == SCRATCH:
         nothing = np.zeros((task.space.size, task.message_length), dtype=np.uint8)
         return Language(task.space, nothing, task.vocab_size)
-    return shared_language(replicate.grammar, task.space, task.vocab_size, task.word_length, replicate.seed)
+    return job.language(replicate)
 
 
 def _emerged(task: PairTask, replicate: Replicate, words: np.ndarray[Any, Any], count: int) -> Language:

@@ -71,7 +71,15 @@ def pretrain(
     """Pre-train one side of several pairs, each on its language."""
     settings, task = job.settings, job.task.alone(side, job.task.pretrain_representation)
     protocol = replace(PRETRAINING, target=job.protocol.target)
-    alone = ProbeJob(task, protocol, settings, replicates=tuple(replicates), device=job.device, engine=job.engine)
+    alone = ProbeJob(
+        task,
+        protocol,
+        settings,
+        replicates=tuple(replicates),
+        languages=job.languages,
+        device=job.device,
+        engine=job.engine,
+    )
     run = Pretraining(alone)
 
     def pass_on(readings: list[Reading]) -> None:

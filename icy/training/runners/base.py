@@ -114,6 +114,7 @@ def _results(job: Job, report: JobReport | None) -> Iterator[Result | Exception]
             if outcome.replicate not in remaining:
                 raise IcyError(f"{job.name} gave a result of {outcome.replicate}, which was not asked for.")
             remaining.discard(outcome.replicate)
+            outcome = replace(outcome, files={**job.own_files(outcome.replicate), **outcome.files})
             yield outcome.replicate, job.record(outcome), outcome.files
         if remaining:
             raise IcyError(f"{job.name} ended without a result of it.")

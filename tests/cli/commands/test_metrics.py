@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from pathlib import Path
@@ -95,6 +96,24 @@ def test_undefined_is_shown_and_explained(tmp_path: Path) -> None:
     result = run(str(tmp_path / "same.csv"), "-m", "topsim", "-m", "posdis")
     assert result.exit_code == 0
     assert "topsim of same is undefined: all pairs of meanings, or all pairs of messages" in result.stdout
+
+
+def test_files_say_why_a_value_is_undefined(tmp_path: Path) -> None:
+    (tmp_path / "same.csv").write_text("a,b,message\n0,0,x\n0,1,x\n1,0,x\n")
+    (tmp_path / "good.csv").write_text("a,b,message\n0,0,xu\n0,1,xv\n1,0,yu\n")
+    words = [str(tmp_path / "good.csv"), str(tmp_path / "same.csv"), "-m", "topsim", "-m", "tre", "-q"]
+    reasons = {
+        "topsim_why": "all pairs of meanings, or all pairs of messages, are equally far apart",
+        "tre_why": "all messages are alike, which any composition reconstructs",
+    }
+    records = json.loads(run(*words, "--format", "json").stdout)
+    assert [record[name]["why"] for record in records for name in ("topsim", "tre")] == ["", "", *reasons.values()]
+    printed = pd.read_csv(io.StringIO(run(*words, "--format", "csv").stdout), keep_default_na=False)
+    for suffix in ("csv", "parquet"):
+        run(*words, "--out", str(tmp_path / f"rows.{suffix}"))
+    written = pd.read_csv(tmp_path / "rows.csv", keep_default_na=False), pd.read_parquet(tmp_path / "rows.parquet")
+    for rows in (printed, *written):
+        assert rows[list(reasons)].values.tolist() == [["", ""], list(reasons.values())]
 
 
 def test_it_is_said_which_columns_of_a_file_were_taken_for_what(tmp_path: Path) -> None:

@@ -182,8 +182,8 @@ def test_which_columns_were_taken_for_what(tmp_path: Path) -> None:
     assert read_table(language.save(tmp_path / "mine.csv")).read_as == "a language of icy"
     np.savez(tmp_path / "t.npz", meanings=[[0, 2], [1, 2]], messages=[[1, 2], [3, 0]], more=[1])
     assert read_table(tmp_path / "t.npz").read_as == (
-        "arrays of NumPy: meanings as 2 attributes meanings0 (2 values) and meanings1 (1 value); message in messages, a "
-        "token each; not used: more"
+        "arrays of NumPy: meanings as 2 attributes meanings0 (2 values) and meanings1 (1 value); message in "
+        "messages, a token each; not used: more"
     )
 
 

@@ -26,6 +26,10 @@ _TAKES = {
     "equal_columns": (_ADDRESS, _SIZE, _ADDRESS, _SIZE, _SIZE, _SIZE, _ADDRESS),
     "levenshtein": (_ADDRESS, _ADDRESS, _SIZE, _ADDRESS, _ADDRESS, _SIZE, _SIZE, _SIZE, _ADDRESS),
     "count_keys": (_ADDRESS, _SIZE, _SIZE, _SIZE, _ADDRESS),
+    "count_permuted": (
+        *(_ADDRESS, _SIZE, _SIZE, _ADDRESS, _ADDRESS),
+        *(_ADDRESS, _SIZE, _SIZE, _ADDRESS, _SIZE, _SIZE, _ADDRESS),
+    ),
 }
 
 
@@ -104,6 +108,64 @@ def count_keys(keys: UInt[NDArray[Any], "*shape"], cells: int) -> Int64[NDArray[
     place = address(keys, f"uint{8 * keys.itemsize}", keys.size, "keys")
     _call("count_keys", place, keys.itemsize, keys.size, cells, found.ctypes.data)
     return found
+
+
+class PermutedCounts:
+    """Count pairs of rows by their two distances after permutations of one side.
+
+    Args:
+        y: keys of the side that is permuted, [N, N], one or two bytes each.
+        permutations: the row of `y` that each row of the other side meets, [permutations, N].
+        cells: the sum of a key of x and a key of y is below it.
+
+    Raises:
+        IncompatibleError: arrays of other shapes or dtypes, or rows or keys out of range.
+    """
+
+    def __init__(
+        self, y: UInt[NDArray[Any], "batch batch"], permutations: Int32[NDArray[np.int32], "order batch"], cells: int
+    ) -> None:
+        self.y, self.permutations, self.cells = np.ascontiguousarray(y), np.ascontiguousarray(permutations), cells
+        self.rows, self.largest = len(y), int(y.max(initial=0))
+        if y.itemsize > 2:
+            raise IncompatibleError(f"Keys of y have one or two bytes here; got {y.dtype}.")
+        if self.permutations.size and not 0 <= int(permutations.min()) <= int(permutations.max()) < self.rows:
+            raise IncompatibleError(f"Permutations hold rows 0 to {self.rows - 1}.")
+        count = len(permutations) * self.rows
+        self._y = address(self.y, f"uint{8 * y.itemsize}", self.rows**2, "y")
+        self._permutations = address(self.permutations, "int32", count, "permutations")
+
+    def count(
+        self,
+        first: int,
+        starts: Int64[NDArray[np.int64], " row_and_one"],
+        others: Int32[NDArray[np.int32], " pair"],
+        x: UInt16[NDArray[np.uint16], " pair"],
+    ) -> Int64[NDArray[np.int64], "order cells={self.cells}"]:
+        """Return how often each sum of a key of x and a key of y occurs among listed pairs, for each permutation.
+
+        Args:
+            first: number of the first row with pairs.
+            starts: for each row from `first` on the place of its first pair, and the number of pairs, [rows + 1].
+            others: the other row of each pair, [pairs]; fewer than 2^32.
+            x: key of x of each pair, [pairs].
+
+        Raises:
+            IncompatibleError: arrays of other shapes or dtypes, or rows or keys out of range.
+        """
+        rows, ends = len(starts) - 1, [0, *starts[:1].tolist(), len(others), *starts[-1:].tolist()]
+        if not 0 <= first <= first + rows <= self.rows or ends[::2] != ends[1::2] or (np.diff(starts) < 0).any():
+            raise IncompatibleError(f"Pairs are listed by row, from 0 to {self.rows - 1}.")
+        if others.size and not 0 <= int(others.min()) <= int(others.max()) < self.rows:
+            raise IncompatibleError(f"Pairs have rows 0 to {self.rows - 1}.")
+        if int(x.max(initial=0)) + self.largest >= self.cells:
+            raise IncompatibleError(f"Sums of keys are below {self.cells} here.")
+        found = np.zeros((len(self.permutations), self.cells), dtype=np.int64)
+        pairs = address(others, "int32", len(others), "others"), address(x, "uint16", len(others), "x")
+        of_y = self._y, self.y.itemsize, self.rows, self._permutations, len(self.permutations)
+        place = address(starts, "int64", rows + 1, "starts")
+        _call("count_permuted", place, rows, first, *pairs, *of_y, self.cells, found.ctypes.data)
+        return found
 
 
 def _call(name: str, *arguments: int) -> None:

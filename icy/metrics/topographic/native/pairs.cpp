@@ -162,6 +162,30 @@ void count(const T* keys, int64_t size, int64_t cells, int64_t* counts) {
     std::free(found);
 }
 
+// Add to `counts`, [cells], how often each sum of a key of x and a key of y occurs, over listed pairs of rows. Row i of x is
+// row `order[i]` of y. The pairs of row `first + r` are those from `starts[r]` to `starts[r + 1]`: the other row, and the key
+// of x.
+template <typename Y>
+void count_permuted(const int64_t* starts, int64_t rows, int64_t first, const int32_t* others, const uint16_t* x, const Y* y,
+                    int64_t size, const int32_t* order, int64_t cells, int64_t* counts) {
+    constexpr int64_t most_tables = 4, small = 1024;
+    const int64_t tables = cells <= small ? most_tables : 1;
+    uint32_t* found = allocate<uint32_t>(tables * cells);
+    uint32_t* table[most_tables];
+    for (int64_t k = 0; k < most_tables; k++) table[k] = found + (k % tables) * cells;
+    for (int64_t r = 0; r < rows; r++) {
+        const Y* of_row = y + order[first + r] * size;
+        int64_t t = starts[r];
+        for (; t + most_tables <= starts[r + 1]; t += most_tables) {
+#pragma GCC unroll 4
+            for (int64_t k = 0; k < most_tables; k++) table[k][x[t + k] + of_row[order[others[t + k]]]]++;
+        }
+        for (; t < starts[r + 1]; t++) table[0][x[t] + of_row[order[others[t]]]]++;
+    }
+    for (int64_t k = 0; k < tables * cells; k++) counts[k % cells] += found[k];
+    std::free(found);
+}
+
 }  // namespace ICY_NAMESPACE
 
 using namespace ICY_NAMESPACE;
@@ -189,4 +213,17 @@ ICY_EXPORT(void, count_keys)(const void* keys, int64_t bytes, int64_t size, int6
     if (bytes == 1) count(static_cast<const uint8_t*>(keys), size, cells, counts);
     if (bytes == 2) count(static_cast<const uint16_t*>(keys), size, cells, counts);
     if (bytes == 4) count(static_cast<const uint32_t*>(keys), size, cells, counts);
+}
+
+// Add to `counts`, [orders, cells], what `count_permuted` counts for each of `orders` orders of the rows, [orders, size].
+// y: keys of `bytes` each, [size, size]; at most 2^32 - 1 pairs.
+ICY_EXPORT(void, count_permuted)
+(const int64_t* starts, int64_t rows, int64_t first, const int32_t* others, const uint16_t* x, const void* y, int64_t bytes,
+ int64_t size, const int32_t* order, int64_t orders, int64_t cells, int64_t* counts) {
+    for (int64_t b = 0; b < orders; b++, order += size, counts += cells) {
+        if (bytes == 1)
+            count_permuted(starts, rows, first, others, x, static_cast<const uint8_t*>(y), size, order, cells, counts);
+        if (bytes == 2)
+            count_permuted(starts, rows, first, others, x, static_cast<const uint16_t*>(y), size, order, cells, counts);
+    }
 }

@@ -11,7 +11,7 @@ from icy.core.memory import require_memory
 from icy.languages.codes import Codes, together
 from icy.languages.table import Table
 
-from .score import Score, undefined
+from .score import Score, undefined, why_unvaried
 
 AVERAGES = ("max", "arithmetic", "geometric", "min")
 BYTES_PER_ROW = 64  # that counting labels and messages takes
@@ -31,8 +31,7 @@ def ami(
     AMI = (I - E[I]) / (F(H(messages), H(meanings)) - E[I]), with E[I] expected under fixed marginals and F an average
     (Vinh et al. 2009). It is meant for many rows per meaning. If every meaning occurs once, as in a Language, it says
     nothing: it is 1 by scikit-learn's convention if every message occurs once too, and otherwise 0 whatever the
-    messages are, since chance explains as much; the details then have a note. If both meanings and messages are
-    constant it is 1 by convention, and if only one of them is, 0.
+    messages are, since chance explains as much; the details then have a note. If messages are constant it is 0.
 
     Args:
         meanings: [N, A] attribute values, or a Language.
@@ -44,7 +43,8 @@ def ami(
 
     Returns:
         A score of at most 1, about 0 by chance and possibly below, with the numbers of distinct labels and messages in
-        the details. NaN for the average "min" if chance explains all of the smaller entropy.
+        the details. NaN if all labels are alike, where scikit-learn's convention is 1 or 0, and for the average "min"
+        if chance explains all of the smaller entropy.
 
     Raises:
         InvalidSettingError: an invalid table (see Table.of), continuous meanings, weights with fractions, no such
@@ -62,14 +62,16 @@ def ami(
         raise unknown("average", average, AVERAGES)
     table = Table.of(meanings, messages, eos=eos)
     table.require_discrete("Adjusted mutual information")
-    labels, said = _labels(table, attribute), _messages(table)
+    labels, said = _labels(table, attribute), message_labels(table)
     if table.weights is not None:  # the expectation is over orders of repeated rows
         table.require_whole_weights("Adjusted mutual information")
         require_memory(BYTES_PER_ROW * int(table.total_weight), f"A list of {int(table.total_weight)} repeated rows")
         labels, said = labels.repeat(table.weights), said.repeat(table.weights)
     numbers = int(labels.max()) + 1, int(said.max()) + 1
     conventions = {"attribute": attribute, "average": average, "eos": eos}
-    if len(labels) > 1 and len(labels) in numbers:
+    if why := why_unvaried([labels]):
+        return undefined("ami", why, len(table), conventions)
+    if len(labels) in numbers:
         return _of_single_rows(numbers, len(table), conventions)
     if math.prod(numbers) > MOST_CELLS:
         raise InvalidSettingError(
@@ -106,6 +108,6 @@ def _labels(table: Table, attribute: int | None) -> Codes:
     return table.factors[attribute]
 
 
-def _messages(table: Table) -> Codes:
+def message_labels(table: Table) -> Codes:
     """Return a number per row for its message, [N]."""
     return together(*table.positions) if table.length else np.zeros(len(table), dtype=np.int64)

@@ -46,7 +46,8 @@ def test_meanings_and_messages_are_opaque() -> None:
 def test_conventions_of_degenerate_tables() -> None:
     unique = np.arange(100_000)[:, None]
     assert ami(unique, unique).value == 1  # at once
-    assert ami([[0], [0]], ["a", "a"]).value == 1
+    assert ami([[0], [0]], ["a", "a"]).why == ami([[0], [0]], ["a", "b"]).why == "no attribute ever changes"
+    assert ami([[0, 0], [0, 1]], ["a", "b"], attribute=0).why == "no attribute ever changes"
     assert ami([[0], [1], [2]], ["a", "a", "a"]).value == 0
     assert ami([[0], [1]], ["", ""]).value == 0
 

@@ -1,0 +1,211 @@
+"""Languages that users give in place of grammars: Language objects, files, and names of languages in results."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from icy.config.options import Grammars
+from icy.config.protocols import BASELINE
+from icy.config.specs import EndToEndSpec, ProbeSpec
+from icy.core.errors import InvalidSettingError, StoreError, quoted
+from icy.core.scratch import scratch_folder
+from icy.core.text import counted
+from icy.grammars import is_grammar
+from icy.languages.language import Language
+from icy.languages.meanings import MeaningSpace
+from icy.languages.names import content_name, grammar_name, is_language, language_file, short_name
+from icy.records.pack import file_in
+
+log = logging.getLogger(__name__)
+LEAST_VOCABULARY = 2  # of grammars
+
+
+@dataclass(frozen=True)
+class GivenGrammars:
+    """Grammars that a user asked for.
+
+    Attributes:
+        names: of grammars, patterns and languages, in the order given.
+        languages: the languages among them, by name.
+    """
+
+    names: list[str]
+    languages: Mapping[str, Language] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, asked: Grammars, spec: ProbeSpec | EndToEndSpec) -> GivenGrammars:
+        """Read what a user asked for. The same content under two names is one language.
+
+        Args:
+            asked: names, files and languages.
+            spec: with the results folder and the packs, which may hold a language that is asked for by name.
+
+        Raises:
+            StoreError: a file cannot be read, or a language is not in the results.
+            InvalidSettingError: a file does not hold one message for every meaning, or something of another type.
+        """
+        names: list[str] = []
+        languages: dict[str, Language] = {}
+        for one in list(asked) if isinstance(asked, Iterable) and not isinstance(asked, str) else [asked]:
+            language = _language(one, spec)
+            if language is None:
+                names.append(str(one))
+                continue
+            name = grammar_name(language.name, language.digest())
+            if content_name(name) not in map(content_name, names):
+                names.append(name)
+                languages[name] = language
+        return cls(names, languages)
+
+    def sizes(self, spec: ProbeSpec | EndToEndSpec) -> tuple[MeaningSpace, int, int]:
+        """Return the meanings, the vocabulary size and the word length of a run.
+
+        Given languages decide them. They may use fewer tokens than the vocabulary that the user asks for, or than
+        another language has.
+
+        Raises:
+            InvalidSettingError: languages that do not fit together, sizes that were asked for and do not fit them, or a
+                vocabulary that is too small for concat.
+        """
+        space, vocab_size, word_length = MeaningSpace.of(spec.meanings), spec.vocab_size, spec.word_length
+        if not self.languages:
+            return space, vocab_size, word_length
+        shapes = {name: (one.space, _word_length(name, one)) for name, one in self.languages.items()}
+        first = next(iter(shapes))
+        for name, shape in shapes.items():
+            if shape != shapes[first]:
+                raise InvalidSettingError(
+                    f"The languages {_sized(first, self.languages[first])} and {_sized(name, self.languages[name])} "
+                    "need runs of their own: all grammars of a run have the same meanings and message length."
+                )
+        own_space, own_length = shapes[first]
+        most = max(self.languages, key=lambda name: self.languages[name].vocab_size)
+        least = max(self.languages[most].vocab_size, LEAST_VOCABULARY)
+        if "meanings" in spec.given and space != own_space:
+            raise _conflict("meanings", space, first, self.languages[first], own_space)
+        if "word_length" in spec.given and word_length != own_length:
+            raise _conflict("word_length", word_length, first, self.languages[first], own_length)
+        if "vocab_size" not in spec.given:
+            vocab_size = least
+        elif vocab_size < least:
+            raise _conflict("vocab_size", vocab_size, most, self.languages[most], f"at least {least}")
+        words = own_space.attributes * own_space.values
+        if vocab_size**own_length < words:
+            enough = next(size for size in range(vocab_size, words + 1) if size**own_length >= words)
+            raise InvalidSettingError(
+                f"{BASELINE}, which languages are compared with, needs {words} words of "
+                f"{counted(own_length, 'token')}, more than a vocabulary of {vocab_size} has: give vocab_size "
+                f"(--vocab-size) {enough} or more, of which '{first}' uses a part."
+            )
+        return own_space, vocab_size, own_length
+
+    def warn_of_shared_messages(self) -> None:
+        """Warn of languages that no receiver can read entirely, because meanings share messages."""
+        for name, language in self.languages.items():
+            if language.distinct_messages < language.space.size:
+                log.warning(
+                    "In %s, %s share %s: a receiver can read at most %.1f %% of the attribute values.",
+                    name, counted(language.space.size, "meaning"), counted(language.distinct_messages, "message"),
+                    100 * readable_share(language),
+                )  # fmt: skip
+
+
+def readable_share(language: Language) -> float:
+    """Return the accuracy of the best receiver of a language: its share of attribute values, all meanings alike.
+
+    A receiver that hears a message can do no better than to say the most frequent value of each attribute among the
+    meanings with this message.
+
+    Example:
+        >>> from icy.languages.language import Language
+        >>> readable_share(Language("1x3", [[0], [0], [1]], 2))
+        0.6666666666666666
+    """
+    space = language.space
+    _, message = np.unique(language.messages, axis=0, return_inverse=True)
+    places = message.reshape(-1, 1) * space.values + space.all()
+    right = [np.bincount(place, minlength=space.values * (message.max() + 1)) for place in places.T]
+    return float(sum(count.reshape(-1, space.values).max(axis=1).sum() for count in right) / places.size)
+
+
+def read_language(path: Path) -> Language:
+    """Read the language in a file, and call it by the name of the file.
+
+    Raises:
+        StoreError: the file cannot be read.
+        InvalidSettingError: it does not give one message for every meaning.
+    """
+    if not path.exists():
+        raise StoreError(f"There is neither a grammar nor a file '{path}'.")
+    return replace(Language.read(path), name=path.stem)
+
+
+def _language(one: Any, spec: ProbeSpec | EndToEndSpec) -> Language | None:
+    """Return the language that a user means by something; None if it is the name or pattern of grammars."""
+    if isinstance(one, Language):
+        return one
+    if isinstance(one, Path):
+        return read_language(one)
+    if not isinstance(one, str):
+        raise InvalidSettingError(f"A grammar is a name, a file or a Language, not {quoted(one)}.")
+    if is_language(one):
+        return _language_in_results(one, (spec.out, *spec.start_files))
+    path = Path(one)
+    if not (path.suffix or len(path.parts) > 1 or (one.strip() and path.is_file())) or is_grammar(one):
+        return None
+    return read_language(path)
+
+
+def _language_in_results(name: str, places: Iterable[str | Path]) -> Language:
+    """Return a language that a record of some results was trained on.
+
+    Raises:
+        StoreError: none of the results holds it.
+    """
+    for place in places:
+        with suppress(StoreError):
+            content = file_in(place, language_file(name))
+            break
+    else:
+        raise StoreError(f"No results here were trained on '{name}': give the file of this language instead.")
+    folder = scratch_folder("language")
+    try:
+        copy = folder / language_file(name).rpartition("/")[2]  # results may be in a pack
+        copy.write_bytes(content)
+        return replace(Language.load(copy), name=short_name(name))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _word_length(name: str, language: Language) -> int:
+    """Return the tokens per attribute of a language, which models and concat need.
+
+    Raises:
+        InvalidSettingError: the message length is not a multiple of the number of attributes.
+    """
+    if language.word_length is None:
+        length, attributes = language.message_length, language.space.attributes
+        raise InvalidSettingError(
+            f"Messages of '{name}' have {counted(length, 'token')}, which is not a multiple of its {attributes} "
+            f"attributes: add a token for padding, up to a length of {-(-length // attributes) * attributes}."
+        )
+    return language.word_length
+
+
+def _sized(name: str, language: Language) -> str:
+    return f"'{name}' ({language.space}, messages of {counted(language.message_length, 'token')})"
+
+
+def _conflict(option: str, asked: object, name: str, language: Language, right: object) -> InvalidSettingError:
+    return InvalidSettingError(
+        f"{option} is {asked}, but the language {_sized(name, language)} needs {right}: leave {option} "
+        f"(--{option.replace('_', '-')}) out."
+    )

@@ -1,0 +1,112 @@
+"""Normalised pointwise mutual information (NPMI) of tokens and concepts."""
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from icy.core.errors import unknown
+from icy.languages.codes import Codes, together
+from icy.languages.table import Table
+from icy.languages.tokens import PAD
+
+from .labels import message_labels
+from .score import Score, undefined, why_unvaried
+
+UNITS = ("tokens", "messages")
+Names = list[Hashable]
+
+
+def npmi(meanings: Any, messages: Any = None, *, units: str = "tokens", eos: Any = None) -> Score:
+    """Normalised pointwise mutual information (NPMI): the mean over concepts of that with their best token.
+
+    NPMI(v, c) = log(p(v, c) / (p(v) p(c))) / -log p(v, c), where p are shares of rows: with token v in the message,
+    with concept c, a value of an attribute, in the meaning, and with both (Bouma 2009). It is 1 if v and c only occur
+    together, 0 if they are independent, and -1 if they never occur together. Lipinski et al. 2024 list the pairs with a
+    high NPMI as the dictionary of an emergent language; the mean over concepts of the highest makes a score of it.
+
+    Args:
+        meanings: [N, A] attribute values, or a Language.
+        messages: [N, S] tokens, or sequences of any lengths; a token counts once per message.
+        units: "tokens" pairs each token with each attribute value; "messages" pairs whole messages with whole meanings,
+            the "non-compositional" NPMI of Lipinski et al. 2024.
+        eos: the token that ends a message; see Table.of.
+
+    Returns:
+        A score in [-1, 1]. The details have `pairs`, a DataFrame of all pairs that occur together with their number of
+        rows and NPMI, best first. Constant attributes are left out. NaN if every attribute is constant,
+        or if all messages are empty.
+
+    Raises:
+        InvalidSettingError: an invalid table (see Table.of), or continuous meanings.
+        UnknownNameError: unknown units.
+
+    Example:
+        >>> from icy.metrics import npmi
+        >>> meanings = [[0, 0], [0, 1], [1, 0], [1, 1]]
+        >>> npmi(meanings, ["ac", "ad", "bc", "bd"]).value, npmi(meanings, ["ac", "ad", "bd", "bc"]).value
+        (1.0, 0.5)
+    """
+    if units not in UNITS:
+        raise unknown("unit of messages", units, UNITS)
+    table = Table.of(meanings, messages, eos=eos)
+    table.require_discrete("NPMI")
+    conventions = {"units": units, "eos": eos}
+    if why := why_unvaried(table.factors) or ("" if table.lengths.any() else "all messages are empty"):
+        return undefined("npmi", why, len(table), conventions)
+    (tokens, token_names), (concepts, concept_names) = _tokens(table) if units == "tokens" else _wholes(table)
+    pairs = (tokens.T @ concepts).tocoo()
+    of_token, of_concept = (side.sum(0) / len(table) for side in (tokens, concepts))
+    both = pairs.data / len(table)
+    found = np.log(both / (of_token[pairs.row] * of_concept[pairs.col])) / -np.log(both)
+    best = np.full(len(concept_names), -1.0)  # of a concept whose messages are all empty
+    np.maximum.at(best, pairs.col, found)
+    details = {"pairs": _frame(pairs, found, token_names, concept_names)}
+    return Score("npmi", float(best.mean()), len(table), conventions, details)
+
+
+def _tokens(table: Table) -> tuple[tuple[csr_array, Names], tuple[csr_array, Names]]:
+    """Return the tokens and the concepts of each row, as in `_incidence`, with the name of each."""
+    rows, places = np.nonzero(table.messages != PAD)
+    used, tokens = np.unique(table.messages[rows, places], return_inverse=True)
+    names: Names = []
+    columns = []
+    for a, factor in enumerate(table.factors):
+        if factor.max() > 0:
+            columns.append(factor + len(names))
+            names += [(a, table.value_name(a, value)) for value in np.unique(table.meanings[:, a])]
+    concepts = np.concatenate(columns)
+    of_concepts = _incidence(np.tile(np.arange(len(table)), len(columns)), concepts, len(table), len(names))
+    of_tokens = _incidence(rows, tokens, len(table), len(used))
+    return (of_tokens, [table.token_name(token) for token in used]), (of_concepts, names)
+
+
+def _wholes(table: Table) -> tuple[tuple[csr_array, Names], tuple[csr_array, Names]]:
+    """Return the message and the meaning of each row, as in `_incidence`, with the name of each."""
+    rows = np.arange(len(table))
+    found = []
+    for codes in (message_labels(table), together(*table.factors)):
+        first = np.unique(codes, return_index=True)[1]
+        found.append((_incidence(rows, codes, len(table), len(first)), first))
+    (said, message), (meant, meaning) = found
+    words: Names = [tuple(table.token_name(t) for t in table.messages[i] if t != PAD) for i in message]
+    things: Names = [tuple(table.value_name(a, v) for a, v in enumerate(table.meanings[i])) for i in meaning]
+    return (said, words), (meant, things)
+
+
+def _incidence(rows: Codes, columns: Codes, count: int, width: int) -> csr_array:
+    """Return the table of zeros and ones, [count, width], with a one in each of the given cells."""
+    cells = np.unique(rows * max(width, 1) + columns)
+    return csr_array((np.ones(len(cells)), (cells // max(width, 1), cells % max(width, 1))), shape=(count, width))
+
+
+def _frame(pairs: Any, found: NDArray[np.float64], tokens: Names, concepts: Names) -> Any:
+    """Return the DataFrame of pairs, sorted by NPMI, and those that tie by concept and token."""
+    import pandas as pd
+
+    order = np.lexsort((pairs.row, pairs.col, -found))
+    row, column = pairs.row[order].tolist(), pairs.col[order].tolist()
+    columns = {"token": [tokens[v] for v in row], "concept": [concepts[c] for c in column]}
+    return pd.DataFrame({**columns, "rows": pairs.data[order].astype(int), "npmi": found[order]})
