@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from typing import Any
 
 import numpy as np
@@ -30,11 +29,8 @@ def read(file: File) -> Found | None:
     if file.head.startswith(NPY):
         with reading(f"'{file.path}' cannot be read"):
             return of_array(file, _loaded(file.path, ""))
-    names = [name for name in zip_names(file) if name.endswith(".npy")]
-    if not names and file.path.suffix.lower() != ".npz":
+    if not any(name.endswith(".npy") for name in file.members) and file.path.suffix.lower() != ".npz":
         return None
-    if "card.npy" in names and "meanings.npy" not in names:
-        return None  # a language of icy
     with reading(f"'{file.path}' cannot be read"), np.load(file.path, allow_pickle=False) as arrays:
         held = {name: _loaded(arrays, name) for name in arrays.files}
     return of_columns(file, held, "arrays of NumPy", "array")
@@ -51,17 +47,6 @@ def of_array(file: File, array: Any, what: str = "an array of NumPy") -> Found:
     if array.ndim == 0 or len(array) == 0:
         raise InvalidSettingError(f"The file holds {what} of shape {tuple(array.shape)}, which has no rows.")
     return Found({"messages": array}, what, meanings=(), messages=("messages",), remarks=["messages without meanings"])
-
-
-def zip_names(file: File) -> list[str]:
-    """Return the names of the files in a zip archive; none if this is not a whole one."""
-    if not file.head.startswith(b"PK"):
-        return []
-    try:
-        with zipfile.ZipFile(file.path) as archive:
-            return archive.namelist()
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
-        return []
 
 
 def _loaded(source: Any, name: str) -> np.ndarray[Any, Any]:

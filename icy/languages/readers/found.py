@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -46,6 +47,17 @@ class File:
             ValueError: it is not text.
         """
         return csv_text(self.path)
+
+    @cached_property
+    def members(self) -> list[str]:
+        """The names of the files in a zip archive; none if this is not a whole archive."""
+        if not self.head.startswith(b"PK"):
+            return []
+        try:
+            with zipfile.ZipFile(self.path) as archive:
+                return archive.namelist()
+        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+            return []
 
     @cached_property
     def lines(self) -> list[tuple[int, str]]:

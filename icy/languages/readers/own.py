@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
-
 from icy.languages.language import Language
 from icy.languages.storage import CSV_HEAD, PARQUET_KEY
 
@@ -22,7 +20,7 @@ def read(file: File) -> Language | None:
     elif suffix == ".parquet":
         own = file.head.startswith(b"PAR1") and _has_card(file)
     else:
-        own = suffix == ".npz" and zipfile.is_zipfile(file.path) and "card.npy" in zipfile.ZipFile(file.path).namelist()
+        own = suffix == ".npz" and "card.npy" in file.members
     return Language.load(file.path) if own else None
 
 

@@ -16,7 +16,7 @@ from icy.core.errors import InvalidSettingError, StoreError
 from icy.core.text import counted
 from icy.languages.storage import reading
 
-from .arrays import of_array, zip_names
+from .arrays import of_array
 from .found import File, Found
 from .names import OPTIONS, of_columns
 
@@ -50,9 +50,8 @@ def read(file: File) -> Found | None:
 
 def is_pickle(file: File) -> bool:
     """Return whether a file is what torch.save writes, is a plain pickle, or has a name of such files."""
-    names = zip_names(file)
-    if names or file.head[:2] in PICKLES:
-        return not names or any(name.endswith("data.pkl") for name in names)
+    if file.members or file.head[:2] in PICKLES:
+        return not file.members or any(name.endswith("data.pkl") for name in file.members)
     cut_short = file.head.startswith(b"PK") and file.path.name.startswith("interaction")
     return cut_short or file.path.suffix.lower() in SUFFIXES
 
@@ -60,7 +59,7 @@ def is_pickle(file: File) -> bool:
 def interaction_module(file: File) -> str:
     """Return the module of EGG's class Interaction if the file holds an object of this class; "" otherwise."""
     content = file.head
-    for name in zip_names(file):
+    for name in file.members:
         if name.endswith("data.pkl"):
             with reading(f"'{file.path}' cannot be read"), zipfile.ZipFile(file.path) as archive:
                 content = archive.read(name)
