@@ -61,7 +61,7 @@ def permuted_topsim(
         progress: called with the number of permutations done and the total.
 
     Returns:
-        Values equal to those of `topsim` on the permuted tables, up to rounding. None where pairs are drawn, or where
+        The values of `topsim` on the permuted tables, up to rounding. None where pairs are drawn, or where
         distances are real numbers and each row is also compared with itself: call `topsim` for each permutation there.
 
     Raises:
@@ -108,7 +108,7 @@ def _by_counts(
 ) -> Values:
     """Return the correlations from joint counts of the pairs i < j, whole numbers in whatever order they are counted.
 
-    The pairs with the commonest distance of meanings are not counted: their distances of messages are what is left.
+    Pairs with the most frequent distance of meanings are not counted: the totals minus all other counts are theirs.
     """
     x, y = codes
     shape, common = (len(x.values), len(y.values)), int(x.pairs.argmax())
