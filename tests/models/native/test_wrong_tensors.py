@@ -164,6 +164,13 @@ TABLES: dict[str, tuple[Callable[..., Any], list[Any]]] = {
         ],
     ),
     "count_keys": (lambda keys: pairs.count_keys(keys, 9), [np.ones((5, 7), np.uint16)]),
+    "count_permuted": (
+        lambda y, orders, starts, others, x: pairs.PermutedCounts(y, orders, 9).count(3, starts, others, x),
+        [
+            *(np.ones((5, 5), np.uint8), np.ones((4, 5), np.int32)),
+            *(np.array([0, 2, 7]), np.ones(7, np.int32), np.ones(7, np.uint16)),
+        ],
+    ),
 }
 OF_ARRAYS: dict[str, Callable[[Any], Any]] = {
     "double": lambda x: x.astype(float),
@@ -174,6 +181,7 @@ OF_ARRAYS: dict[str, Callable[[Any], Any]] = {
     "empty": lambda x: x[:0],
     "every other": lambda x: np.stack([x, x], -1)[..., 0],
     "another order": lambda x: np.asfortranarray(x),
+    "descending": lambda x: -np.sort(-x.astype(np.int64)).astype(x.dtype),
     "largest": lambda x: np.full_like(x, np.iinfo(x.dtype).max),
     "least": lambda x: np.full_like(x, np.iinfo(x.dtype).min),
     "expanded": lambda x: np.broadcast_to(x.reshape(-1)[:1], x.shape) if x.ndim == 1 else x,
@@ -184,6 +192,15 @@ OF_ARRAYS: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("change", OF_ARRAYS)
 def test_tables_of_pairs(name: str, change: str) -> None:
     try_each(*TABLES[name], OF_ARRAYS[change])
+
+
+@pytest.mark.parametrize(
+    ("first", "starts"), [(-1, [0, 7]), (5, [0, 7]), (0, [1, 7]), (0, [0, 8]), (0, [0, 9, 7]), (0, []), (0, [0] * 7)]
+)
+def test_pairs_of_rows_that_are_not_there(first: int, starts: list[int]) -> None:
+    counts = pairs.PermutedCounts(np.ones((5, 5), np.uint8), np.ones((4, 5), np.int32), 9)
+    with pytest.raises(IncompatibleError):
+        counts.count(first, np.array(starts, np.int64), np.ones(7, np.int32), np.ones(7, np.uint16))
 
 
 def test_the_sentence_says_what_is_needed() -> None:
