@@ -42,6 +42,12 @@ def parquet() -> bytes:
     return file.getvalue()
 
 
+def npy() -> bytes:
+    file = io.BytesIO()
+    np.save(file, np.array([[1, 2], [3, 4]]))
+    return file.getvalue()
+
+
 def tensors() -> bytes:
     file = io.BytesIO()
     torch.save({"sender_input": torch.tensor([[0], [1]]), "message": torch.tensor([[1], [2]])}, file)
@@ -56,6 +62,13 @@ FILES = [
     ("t.parquet", parquet()),
     ("t.pt", tensors()),
     ("interaction", pickle.dumps({"message": [1]})),
+    ("said.npy", npy()),
+    ("said.jsonl", b'{"meaning": [0, 1], "message": "ab"}\n{"meaning": [1, 0], "message": "ba"}\n'),
+    ("pairs.jsonl", b'["4.3.0", "red.ball"]\n["2.0", "ball"]\n'),
+    ("corpus.json", b"[[1, 2, 0], [3, 0]]"),
+    ("columns.json", b'{"meanings": [[0, 1], [1, 0]], "messages": [[3], [4, 5]]}'),
+    ("out.txt", b"1 0;3 4 0;1;1\n0 1;3 0;1;0\n"),
+    ("events.txt", b"INPUTS\n[[0, 1], [1, 0]]\nMESSAGES\n[[4, 0], [3, 1]]\n"),
 ]
 
 

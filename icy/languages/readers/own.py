@@ -18,7 +18,7 @@ def read(file: File) -> Language | None:
     """
     suffix = file.path.suffix.lower()
     if suffix == ".csv":
-        own = file.text.startswith(CSV_HEAD)
+        own = bool(file.lines) and file.text.startswith(CSV_HEAD)
     elif suffix == ".parquet":
         own = file.head.startswith(b"PAR1") and _has_card(file)
     else:
