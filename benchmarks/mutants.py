@@ -2,7 +2,7 @@
 
 Each mutant is one small change of icy's Python: off by one, > for >=, a population's deviation for a sample's, a wrong
 axis, a clip that is left out. It is made in a copy of the repository, and the tests of its own module run there, until
-one fails: those of the default suite first, then those with marks. The same tests must pass in a copy without a change.
+one fails: the default suite first, then the marked tests. The same tests must pass in a copy without a change.
 Native cores are not built again, so no mutant is in C++. Takes ten to twenty minutes, writes mutants.md, and ends with
 1 if a mutant is not caught.
 """

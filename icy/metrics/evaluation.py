@@ -312,7 +312,7 @@ def _tested(
     exact: bool,
     progress: Progress | None,
 ) -> PermutationTest:
-    """Return the permutation test of a score; `orders` are those of `draw_permutations`."""
+    """Return the permutation test of a score; `draw_permutations` gives `orders` and `exact`."""
     from .topographic.permuted import permuted_topsim
     from .topographic.topsim import topsim
 

@@ -96,8 +96,7 @@ def dci(
 
     Args:
         meanings: [N, A] attribute values, or a Language.
-        messages: [N, D] tokens, or an array of real codes, which may hold whole numbers; lists of numbers that are not
-            all whole are real codes too.
+        messages: [N, D] tokens, or real codes: floats in any container, also if they are whole numbers.
         part: the value to return. "disentanglement" is the mean over dimensions of 1 - H(R of a dimension over
             attributes) / log A, weighted by the dimension's sum of R: 1 if each dimension is important for one
             attribute. "completeness" is the mean over attributes of 1 - H(R of an attribute over dimensions) / log D: 1
@@ -230,8 +229,7 @@ def sap(meanings: Any, messages: Any = None, *, bins: int = 20, eos: Any = None)
 
     Args:
         meanings: [N, A] attribute values, or a Language.
-        messages: [N, D] tokens, or an array of real codes, which may hold whole numbers; lists of numbers that are not
-            all whole are real codes too.
+        messages: [N, D] tokens, or real codes: floats in any container, also if they are whole numbers.
         bins: number of equal-width bins that discretise each dimension of real codes.
         eos: the token that ends a message; see Table.of.
 

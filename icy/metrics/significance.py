@@ -92,7 +92,7 @@ def draw_permutations(rows: int, number: int, seed: int) -> tuple[Permutations, 
 
 
 def compare_with_chance(metric: str, value: float, values: Values, alternative: str, exact: bool) -> PermutationTest:
-    """Return the test of a value, given the values for the permutations; those that are NaN are left out.
+    """Return the test of a value, given the values for the permutations; NaN are left out.
 
     Args:
         metric: name of the metric.

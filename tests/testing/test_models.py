@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
-from torch.autograd import Function
 
 from icy.languages.meanings import MeaningSpace
 from icy.models.base import MemoryModel, Receiver
@@ -19,6 +18,7 @@ from icy.testing import (
     check_model,
 )
 from tests.cores import FASTEST
+from tests.testing import derivatives
 from tests.testing.helpers import Plain, PlainReceiver, Unused
 
 
@@ -149,36 +149,12 @@ class Constant(Plain):
         return scores.detach() * 2 - scores
 
 
-class _Squared(Function):
-    """x^2, whose backward pass treats the saved tensor as a constant."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor) -> Tensor:
-        ctx.x = x.detach()
-        return x * x
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
-        return 2 * grad * ctx.x
+class WrongCurvature(derivatives.WrongCurvature, Plain):
+    pass
 
 
-class WrongCurvature(Plain):
-    def forward(self, meanings: Tensor) -> Tensor:
-        squared: Tensor = _Squared.apply(super().forward(meanings))  # type: ignore[no-untyped-call]
-        return squared
-
-
-class FirstDerivativesOnly(Plain):
-    def forward(self, meanings: Tensor) -> Tensor:
-        scores = super().forward(meanings)
-        if scores.requires_grad:
-            scores.register_hook(_refuse)
-        return scores
-
-
-def _refuse(grad: Tensor) -> None:
-    if torch.is_grad_enabled():
-        raise NotImplementedError("Bare has first derivatives only; use plain=True.")
+class FirstDerivativesOnly(derivatives.FirstDerivativesOnly, Plain):
+    pass
 
 
 @pytest.mark.contract

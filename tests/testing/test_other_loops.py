@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, distributed, nn
-from torch.autograd import Function
 
 from icy.testing import CheckFailure, NotApplicable, Unsupported
 from icy.testing.other_loops import OTHER_LOOP_CHECKS, OtherLoopCase
 from tests.helpers import mark_others
+from tests.testing import derivatives
 
 SIZE = 3
 
@@ -53,34 +52,12 @@ class KeepsOutsideState(Good):
         return super().forward(x) * self.scale
 
 
-class _Square(Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor) -> Tensor:
-        ctx.x = x.detach()
-        return x * x
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
-        return 2 * grad * ctx.x  # the saved tensor has lost what it depends on
+class WrongCurvature(derivatives.WrongCurvature, Good):
+    pass
 
 
-class WrongCurvature(Good):
-    def forward(self, x: Tensor) -> Tensor:
-        squared: Tensor = _Square.apply(super().forward(x))  # type: ignore[no-untyped-call]
-        return squared
-
-
-class FirstDerivativesOnly(Good):
-    def forward(self, x: Tensor) -> Tensor:
-        scores = super().forward(x)
-        if scores.requires_grad:
-            scores.register_hook(_refuse)
-        return scores
-
-
-def _refuse(grad: Tensor) -> None:
-    if torch.is_grad_enabled():
-        raise NotImplementedError("use plain=True.")
+class FirstDerivativesOnly(derivatives.FirstDerivativesOnly, Good):
+    pass
 
 
 class OtherwiseInTransforms(Good):

@@ -150,7 +150,7 @@ def _pairs_on_diagonal(rows: int) -> int:
 def in_order(
     threads: ThreadPoolExecutor, function: Callable[[Task], Found], tasks: Iterable[Task], ahead: int
 ) -> Iterator[tuple[Task, Found]]:
-    """Yield each task with what the function returned; few are in flight, for memory and for Ctrl-C."""
+    """Yield each task with the result of the function; few are in flight, for memory and for Ctrl-C."""
     waiting = []
     for task in tasks:
         waiting.append((task, threads.submit(function, task)))

@@ -19,7 +19,7 @@ from icy.core.provenance import usable_cores
 from icy.languages.table import Table
 
 from . import native
-from .distances import Distance, Keys, Rows, meaning_distance, message_distance
+from .distances import Distance, Keys, meaning_distance, message_distance
 from .pairs import BLOCK, Counts, DistancePair, all_pairs, distances_of_pairs, in_order, joint_counts
 from .progress import Progress
 from .topsim import pearson_of_counts, spearman_of_counts, topsim, which_pairs
@@ -31,7 +31,8 @@ Permutations = Int32[NDArray[np.int32], "permutation batch"]  # the message of e
 Values = Float64[NDArray[np.float64], " permutation"]
 Others = Int32[NDArray[np.int32], " pair"]  # the second row of each pair
 XKeys = UInt16[NDArray[np.uint16], " pair"]
-CountPairs = Callable[[int, Int64[NDArray[np.int64], " start"], Others, XKeys], Counts]
+Starts = Int64[NDArray[np.int64], " start"]  # the place of the first pair of each row, and the number of pairs
+CountPairs = Callable[[int, Starts, Others, XKeys], Counts]
 
 
 class Codes(NamedTuple):
@@ -60,7 +61,7 @@ def permuted_topsim(
         progress: called with the number of permutations done and the total.
 
     Returns:
-        Values equal to those of `topsim` on the permuted tables, up to rounding. None where pairs are drawn, or where
+        The values of `topsim` on the permuted tables, up to rounding. None where pairs are drawn, or where
         distances are real numbers and each row is also compared with itself: call `topsim` for each permutation there.
 
     Raises:
@@ -107,7 +108,7 @@ def _by_counts(
 ) -> Values:
     """Return the correlations from joint counts of the pairs i < j, whole numbers in whatever order they are counted.
 
-    The pairs with the commonest distance of meanings are not counted: their distances of messages are what is left.
+    Pairs with the most frequent distance of meanings are not counted: the totals minus all other counts are theirs.
     """
     x, y = codes
     shape, common = (len(x.values), len(y.values)), int(x.pairs.argmax())
@@ -168,7 +169,7 @@ def _counting(y: Keys, permutations: Permutations, cells: int) -> CountPairs:
         return native.PermutedCounts(y, permutations, cells).count
     flat = y.ravel()
 
-    def count(first: int, starts: Rows, others: Others, x: XKeys) -> Counts:
+    def count(first: int, starts: Starts, others: Others, x: XKeys) -> Counts:
         row, found = np.arange(first, first + len(starts) - 1).repeat(np.diff(starts)), []
         for order in permutations.astype(np.int64):
             found.append(np.bincount(x + flat[order[row] * len(y) + order[others]], minlength=cells))

@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 
 import icy
 from icy.cli import main
-from icy.metrics import topsim
+from icy.metrics import permutation_test, topsim
 
 
 def test_the_plug_in_of_the_documentation(tmp_path: Path, forgetting: None) -> None:
@@ -160,3 +160,42 @@ def test_the_bias_of_small_tables_stands_where_the_number_is_printed(format_: st
     assert said in printed
     assert re.search(said + r"0\.\d\d for concat and 0\.\d\d for hol", printed)
     assert "biased" not in (result.stdout if format_ == "csv" else result.stderr)
+
+
+def test_permutations_show_the_value_by_chance_and_p(tmp_path: Path) -> None:
+    file, out = icy.make_language("rot", "2x3", 4, 2, 1).save(tmp_path / "mine.csv"), tmp_path / "rows.csv"
+    words = (str(file), *SMALL, "--permutations", "60")
+    test = permutation_test(icy.make_language("rot", "2x3", 4, 2, 1), permutations=60)
+    text = run(*words, "--out", str(out)).stdout
+    head, _, row, below = text.splitlines()[2:6]
+    assert head.split()[-4:] == ["topsim", "topsim_chance", "posdis", "posdis_chance"]
+    assert row.split()[-4:-2] == [f"{test.value:.3f}", f"{test.mean:.3f}±{test.sd:.3f}"]
+    assert below.split()[:2] == ["p", f"{test.p:.2g}"]
+    assert "p of topsim: 60 random permutations, one-sided: greater" in text
+    (record,) = json.loads(run(*words, "--format", "json").stdout)
+    assert record["topsim"] == {"mean": test.value, "spread": None, "seeds": 1, "p": test.p}
+    assert record["topsim_chance"] == {"mean": test.mean, "spread": test.sd, "seeds": 1}
+    csv = pd.read_csv(io.StringIO(run(*words, "--format", "csv").stdout))
+    assert csv[["topsim_p", "topsim_chance_mean"]].values.tolist() == [[test.p, test.mean]]
+    rows = pd.read_csv(out)[["topsim_chance_low", "topsim_chance_high", "topsim_p"]]
+    assert rows.values.tolist() == [[test.low, test.high, test.p]]
+
+
+def test_the_largest_p_of_several_seeds() -> None:
+    (record,) = json.loads(run("hol", *SMALL, "--seeds", "1,2", "--permutations", "40", "--format", "json").stdout)
+    tests = [permutation_test(icy.make_language("hol", "2x3", 4, 2, seed), permutations=40) for seed in (1, 2)]
+    assert record["topsim"]["p"] == max(test.p for test in tests)
+    assert record["topsim_chance"]["mean"] == pytest.approx(np.mean([test.mean for test in tests]))
+
+
+def test_permutations_of_an_undefined_metric(tmp_path: Path) -> None:
+    (tmp_path / "same.csv").write_text("a,b,message\n0,0,x\n0,1,x\n1,0,x\n")
+    result = run(str(tmp_path / "same.csv"), "-m", "topsim", "-m", "posdis", "--permutations", "9")
+    assert result.exit_code == 0
+    assert "topsim of same is undefined: all pairs" in result.stdout
+    assert "p of topsim" not in result.stdout
+
+
+@pytest.mark.parametrize("number", ["0", "many"])
+def test_a_wrong_number_of_permutations(number: str) -> None:
+    assert run("hol", *SMALL, "--permutations", number).exit_code == 2

@@ -18,6 +18,7 @@ TESTS = (
     "tests/models/native/test_wrong_tensors.py",
     "tests/models/native/test_core.py",
     "tests/metrics/topographic/test_native.py",
+    "tests/metrics/topographic/test_permuted.py",
 )
 # Builds the libraries with sanitizers, and runs the tests with these in place of the usual ones.
 SCRIPT = """

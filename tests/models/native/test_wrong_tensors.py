@@ -67,11 +67,32 @@ CHANGES: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-def try_each(call: Callable[..., Any], arguments: list[Any], change: Callable[[Any], Any]) -> None:
-    """Call a function with each of its arguments changed in turn; every call is refused, or ends."""
+KEPT = ("double", "half", "32-bit", "every other", "misaligned")  # changes that keep small whole numbers
+
+
+def try_each(call: Callable[..., Any], arguments: list[Any], change: Callable[[Any], Any], same: bool = False) -> None:
+    """Call a function with each of its arguments changed in turn; every call is refused, or ends.
+
+    Args:
+        call: the function.
+        arguments: right ones.
+        change: of an argument.
+        same: whether the change keeps the numbers, so that a call that ends returns what the right one does.
+    """
+    right = call(*arguments) if same else None
     for which in range(len(arguments)):
         with contextlib.suppress(*REFUSED):  # also where such a change is not possible
-            call(*(change(x) if i == which else x for i, x in enumerate(arguments)))
+            found = call(*(change(x) if i == which else x for i, x in enumerate(arguments)))
+            assert not same or alike(found, right)
+
+
+def alike(one: Any, other: Any) -> bool:
+    """Return whether two results hold the same numbers."""
+    if isinstance(one, (tuple, list)):
+        return len(one) == len(other) and all(map(alike, one, other))
+    if isinstance(one, (Tensor, np.ndarray)):
+        return bool(np.array_equal(np.asarray(one), np.asarray(other)))
+    return bool(one == other)
 
 
 def learner() -> NativeLearner:
@@ -113,8 +134,8 @@ def test_parameters_of_a_learner(what: str, change: str) -> None:
 def test_scores_and_counts(change: str) -> None:
     of = learner()
     inputs, targets, _ = (x[0] for x in training_batches(of))
-    try_each(of.scores, [inputs], CHANGES[change])
-    try_each(of.right, [inputs, targets], CHANGES[change])
+    try_each(of.scores, [inputs], CHANGES[change], change in KEPT)
+    try_each(of.right, [inputs, targets], CHANGES[change], change in KEPT)
 
 
 def test_tokens_that_the_model_does_not_have() -> None:
@@ -151,7 +172,7 @@ DRAWN = 3, 2, 7, 2, 3  # first batch, batches, meanings in each, attributes, val
 def test_draws(change: str) -> None:
     keys, rows = torch.arange(REPLICATES), torch.arange(REPLICATES) * 9
     tables = torch.zeros(18, 4, dtype=torch.uint8)
-    try_each(lambda *given: core.draw(*given, *DRAWN), [keys, rows, tables], CHANGES[change])
+    try_each(lambda *given: core.draw(*given, *DRAWN), [keys, rows, tables], CHANGES[change], change in KEPT)
 
 
 TABLES: dict[str, tuple[Callable[..., Any], list[Any]]] = {
@@ -164,6 +185,13 @@ TABLES: dict[str, tuple[Callable[..., Any], list[Any]]] = {
         ],
     ),
     "count_keys": (lambda keys: pairs.count_keys(keys, 9), [np.ones((5, 7), np.uint16)]),
+    "count_permuted": (
+        lambda y, orders, starts, others, x: pairs.PermutedCounts(y, orders, 9).count(3, starts, others, x),
+        [
+            *(np.ones((5, 5), np.uint8), np.ones((4, 5), np.int32)),
+            *(np.array([0, 2, 7]), np.ones(7, np.int32), np.ones(7, np.uint16)),
+        ],
+    ),
 }
 OF_ARRAYS: dict[str, Callable[[Any], Any]] = {
     "double": lambda x: x.astype(float),
@@ -174,6 +202,7 @@ OF_ARRAYS: dict[str, Callable[[Any], Any]] = {
     "empty": lambda x: x[:0],
     "every other": lambda x: np.stack([x, x], -1)[..., 0],
     "another order": lambda x: np.asfortranarray(x),
+    "descending": lambda x: -np.sort(-x.astype(np.int64)).astype(x.dtype),
     "largest": lambda x: np.full_like(x, np.iinfo(x.dtype).max),
     "least": lambda x: np.full_like(x, np.iinfo(x.dtype).min),
     "expanded": lambda x: np.broadcast_to(x.reshape(-1)[:1], x.shape) if x.ndim == 1 else x,
@@ -183,7 +212,17 @@ OF_ARRAYS: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("name", TABLES)
 @pytest.mark.parametrize("change", OF_ARRAYS)
 def test_tables_of_pairs(name: str, change: str) -> None:
-    try_each(*TABLES[name], OF_ARRAYS[change])
+    same = change in ("double", "64-bit", "other bytes", "every other", "another order")
+    try_each(*TABLES[name], OF_ARRAYS[change], same)
+
+
+@pytest.mark.parametrize(
+    ("first", "starts"), [(-1, [0, 7]), (5, [0, 7]), (0, [1, 7]), (0, [0, 8]), (0, [0, 9, 7]), (0, []), (0, [0] * 7)]
+)
+def test_pairs_of_rows_that_are_not_there(first: int, starts: list[int]) -> None:
+    counts = pairs.PermutedCounts(np.ones((5, 5), np.uint8), np.ones((4, 5), np.int32), 9)
+    with pytest.raises(IncompatibleError):
+        counts.count(first, np.array(starts, np.int64), np.ones(7, np.int32), np.ones(7, np.uint16))
 
 
 def test_the_sentence_says_what_is_needed() -> None:

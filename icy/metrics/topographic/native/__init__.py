@@ -153,8 +153,8 @@ class PermutedCounts:
         Raises:
             IncompatibleError: arrays of other shapes or dtypes, or rows or keys out of range.
         """
-        rows, ends = len(starts) - 1, [0, *starts[:1].tolist(), len(others), *starts[-1:].tolist()]
-        if not 0 <= first <= first + rows <= self.rows or ends[::2] != ends[1::2] or (np.diff(starts) < 0).any():
+        rows, ends = len(starts) - 1, [*starts[:1].tolist(), *starts[-1:].tolist()]
+        if not 0 <= first <= first + rows <= self.rows or ends != [0, len(others)] or (np.diff(starts) < 0).any():
             raise IncompatibleError(f"Pairs are listed by row, from 0 to {self.rows - 1}.")
         if others.size and not 0 <= int(others.min()) <= int(others.max()) < self.rows:
             raise IncompatibleError(f"Pairs have rows 0 to {self.rows - 1}.")

@@ -1,0 +1,95 @@
+"""Measure permutation tests of topsim: `python benchmarks/permutations.py [--rows 5000] [--permutations 1000]`.
+
+On a sample of shufdet at 5x10 (20 tokens), on one thread, it compares
+(a) the plain way, that of scikit-bio's `mantel`: ranks of the listed distances, of which each permutation reorders rows
+    and columns of one square table and takes the correlation of the two lists, by NumPy;
+(b) icy without native code (ICY_NATIVE=off);
+(c) icy.
+(c) runs all permutations, with everything that a test needs; (a) and (b) run the first few permutations, and (a) is
+measured without its distances. It asserts that all give the same values. Prints a Markdown table with seconds of processor
+time for all permutations, which other work on the machine hardly changes, the wall time of (c), and the peak memory of the
+process until the end of (c).
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import time
+from dataclasses import replace
+
+import numpy as np
+from about import describe_versions
+from numpy.typing import NDArray
+from rapidfuzz.distance import Levenshtein
+from scipy.spatial.distance import pdist, squareform
+from scipy.stats import rankdata
+from threadpoolctl import threadpool_limits
+from topsim import without_native
+
+import icy
+from icy.core import native
+from icy.core.provenance import device_name
+from icy.metrics import PermutationTest, Table, permutation_test
+from icy.metrics.significance import draw_permutations
+from icy.metrics.topographic.permuted import permuted_topsim
+
+DISTANCES = ("hamming", "levenshtein")
+FEW = 5  # permutations of the slow ways
+
+
+def tested(table: Table, message: str, number: int) -> tuple[PermutationTest, float, float, float]:
+    """Return a test by icy (c), its CPU seconds, its seconds, and the peak memory in MB."""
+    started, used = time.perf_counter(), time.process_time()
+    test = permutation_test(table, permutations=number, message=message, workers=1)
+    seconds, used = time.perf_counter() - started, time.process_time() - used
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return test, used, seconds, memory
+
+
+def plain(table: Table, message: str, orders: NDArray[np.int32]) -> tuple[list[float], float]:
+    """Return the values by the plain way (a), and the CPU seconds of the permutations."""
+    messages = pdist(table.messages, "hamming" if message == "hamming" else Levenshtein.distance)
+    x, y = (rankdata(distances) for distances in (pdist(table.meanings, "hamming"), messages))
+    x, y = ((ranks - ranks.mean()) / np.linalg.norm(ranks - ranks.mean()) for ranks in (x, y))
+    square, used = squareform(y), time.process_time()
+    values = [float(x @ squareform(square[order][:, order], checks=False)) for order in orders]
+    return values, time.process_time() - used
+
+
+def compare(table: Table, message: str, test: PermutationTest) -> tuple[float, float]:
+    """Return the CPU seconds of the plain way and of icy without native code, for all permutations of a test."""
+    orders = draw_permutations(len(table), FEW, 0)[0]
+    expected, slow = plain(table, message, orders)
+    with without_native():
+        used = time.process_time()
+        without = permuted_topsim(table, orders, {"message": message, "workers": 1})
+        used = time.process_time() - used
+    assert without is not None
+    assert np.abs(without - test.values[:FEW]).max() < 1e-12
+    assert np.abs(np.array(expected) - test.values[:FEW]).max() < 1e-9
+    return slow * test.permutations / FEW, used * test.permutations / FEW
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=5000)
+    parser.add_argument("--permutations", type=int, default=1000)
+    arguments = parser.parse_args()
+    language = icy.make_language("shufdet", "5x10", seed=123)
+    chosen = np.random.default_rng(0).choice(language.space.size, arguments.rows, replace=False)
+    sample = replace(Table.of(language).rows(chosen), drawn_from=None)
+    code = native.in_use("icy.metrics.topographic.native", "NumPy")
+    print(f"{device_name('cpu')}, one thread; {describe_versions()}; {code}\n")
+    heads = ["distance", "rows", "permutations", "plain", "without native code", "icy", "plain to icy", "icy, wall"]
+    print("|", " | ".join([*heads, "memory, MB", "topsim", "by chance", "p"]), "|")
+    print("|---|" + 11 * "---:|")
+    with threadpool_limits(1):
+        tests = {
+            distance: tested(sample, distance, arguments.permutations) for distance in DISTANCES
+        }  # before the rest
+        for distance, (test, used, seconds, memory) in tests.items():
+            slow, off = compare(sample, distance, test)
+            times = f"{slow:.0f} | {off:.0f} | {used:.1f} | {slow / used:.0f} | {seconds:.1f} | {memory:.0f}"
+            found = f"{test.value:.4f} | {test.mean:.4f}±{test.sd:.4f} | {test.p:.4f}"
+            print(f"| {distance} | {arguments.rows} | {arguments.permutations} | {times} | {found} |", flush=True)
