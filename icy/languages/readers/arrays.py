@@ -37,7 +37,7 @@ def read(file: File) -> Found | None:
 
 
 def of_array(file: File, array: Any, what: str = "an array of NumPy") -> Found:
-    """Return the columns of one array or tensor: those of a structured array, or else messages.
+    """Return the columns of a structured array, or the messages that an array or a tensor holds.
 
     Raises:
         InvalidSettingError: it has no rows.

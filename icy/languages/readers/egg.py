@@ -75,7 +75,7 @@ def _files_of_epoch(folder: Path) -> list[Path]:
 
 
 def _joined(parts: list[Any]) -> Any:
-    """Return a field of several files; None if it is no tensor in one of them."""
+    """Return a field of several files; None if one of them holds no tensor."""
     if not all(getattr(part, "ndim", 0) for part in parts):
         return None
     arrays = [unpacked(part, "Tensors") for part in parts]

@@ -47,7 +47,7 @@ def read(file: File) -> Found | None:
         return _of_tables(lines)
     for game, (mark, times, form) in GAMES.items():
         begin = next((i for i, (_, line) in enumerate(lines) if line.count(mark) == times), len(lines))
-        if begin < len(lines) and re.fullmatch(form, lines[begin][1]):  # else a header, of a table of such columns
+        if begin < len(lines) and re.fullmatch(form, lines[begin][1]):  # otherwise the line is the header of a table
             return _of_games(game, form, [(number, line) for number, line in lines[begin:] if mark in line])
     return None
 

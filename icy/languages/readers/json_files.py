@@ -54,7 +54,7 @@ def read(file: File) -> Found | None:
 
 
 def _parsed(file: File, suffix: str) -> tuple[Any, Sequence[int]] | None:
-    """Return the value of a JSON file, or the values of its lines and their numbers; None if this is no JSON."""
+    """Return the value of a JSON file, or the values of its lines and their numbers; None if the file is not JSON."""
     if suffix in LINES or (len(file.lines) > 1 and _is_row(file.lines[0][1])):
         rows = []
         for number, line in file.lines:

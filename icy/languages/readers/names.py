@@ -26,7 +26,7 @@ def of_columns(file: File, held: Mapping[str, Any], what: str, noun: str) -> Fou
         file: its options name columns.
         held: lists or arrays, and values of other kinds, by name; dictionaries are opened: "aux.length".
         what: the format, in words.
-        noun: what an entry is called, such as "array".
+        noun: the word for an entry, such as "array".
 
     Raises:
         InvalidSettingError: columns are missing, empty or of different lengths.
@@ -40,9 +40,7 @@ def of_columns(file: File, held: Mapping[str, Any], what: str, noun: str) -> Fou
         raise InvalidSettingError(f"There is no {noun} '{absent[0]}'; the file has {there}. {OPTIONS} choose others.")
     lengths = {rows[name] for name in required or rows}
     if not rows or (not required and len(lengths) > 1):
-        raise InvalidSettingError(
-            f"The file has the {noun}s {there}; name those that hold meanings and messages by {OPTIONS}."
-        )
+        raise InvalidSettingError(f"The file has the {noun}s {there}; choose meanings and messages by {OPTIONS}.")
     if len(lengths) > 1:
         raise InvalidSettingError(f"Meanings and messages differ in length: the file has {there}.")
     if lengths == {0}:
@@ -82,7 +80,7 @@ def are_phrases(columns: Mapping[str, Any], meanings: Sequence[str] | None, pair
 
 
 def opened(held: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return entries by name, those of dictionaries by names such as "aux.length", and nested tensors as lists."""
+    """Return entries by name, with names such as "aux.length" for entries of dictionaries, and nested tensors as lists."""
     flat: dict[str, Any] = {}
     for name, entry in held.items():
         if isinstance(entry, Mapping):

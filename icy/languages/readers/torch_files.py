@@ -49,7 +49,7 @@ def read(file: File) -> Found | None:
 
 
 def is_pickle(file: File) -> bool:
-    """Return whether a file is what torch.save writes, is a plain pickle, or has a name of such files."""
+    """Return whether torch.save or pickle wrote a file, or its name says so."""
     if file.members or file.head[:2] in PICKLES:
         return not file.members or any(name.endswith("data.pkl") for name in file.members)
     cut_short = file.head.startswith(b"PK") and file.path.name.startswith("interaction")
