@@ -80,7 +80,7 @@ def are_phrases(columns: Mapping[str, Any], meanings: Sequence[str] | None, pair
 
 
 def opened(held: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return entries by name, with names such as "aux.length" for entries of dictionaries, and nested tensors as lists."""
+    """Return entries by name, such as "aux.length" for an entry of a dictionary, and nested tensors as lists."""
     flat: dict[str, Any] = {}
     for name, entry in held.items():
         if isinstance(entry, Mapping):
