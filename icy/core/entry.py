@@ -17,8 +17,10 @@ CORE = "core"  # of an agent that learns S2B
 WORLD = "world"  # of the multi-target games
 PERCEPTION = "perception"  # of an agent in them
 STUDY_PLAYER = "study-player"  # of Secret Spy Codes
+READER = "reader"  # of files of meanings and messages
 JOB = "job"
-ENTRY_KINDS = (*SIDES, "cell", "grammar", "metric", *PLAYERS, TEXT_MODEL, CORE, WORLD, PERCEPTION, STUDY_PLAYER, JOB)
+OF_AGENTS = (*PLAYERS, TEXT_MODEL, CORE, WORLD, PERCEPTION, STUDY_PLAYER)
+ENTRY_KINDS = (*SIDES, "cell", "grammar", "metric", *OF_AGENTS, READER, JOB)
 
 
 class Card(TypedDict, total=False):
@@ -41,7 +43,7 @@ class Entry:
 
     Attributes:
         kind: "sender", "receiver", "cell", "grammar", "metric", "speaker", "listener", "text-model", "core", "world",
-            "perception", "study-player" or "job".
+            "perception", "study-player", "reader" or "job".
         name: the canonical name; once a family is bound to a cell, `Family:Cell`.
         factory: a callable, or "module:object" to import it from.
         description: one line.

@@ -1,5 +1,5 @@
 """The registry maps names to factories: senders, receivers, recurrent cells, grammars, metrics, players, text models
-and cores of S2B, worlds and perceptions of games, players of the study, and kinds of jobs.
+and cores of S2B, worlds and perceptions of games, players of the study, readers of files, and kinds of jobs.
 
 Built-in models register here exactly as plug-ins do. An entry holds a factory, or the string "module:object", which is
 imported when the entry is first created; so listing names never imports torch.
@@ -25,6 +25,7 @@ from .entry import (
     LISTENER,
     PERCEPTION,
     PLAYERS,
+    READER,
     SIDES,
     SPEAKER,
     STUDY_PLAYER,
@@ -45,6 +46,7 @@ __all__ = [
     "LISTENER",
     "PERCEPTION",
     "PLAYERS",
+    "READER",
     "SIDES",
     "SPEAKER",
     "STUDY_PLAYER",
@@ -65,6 +67,7 @@ __all__ = [
     "register_listener",
     "register_metric",
     "register_perception",
+    "register_reader",
     "register_receiver",
     "register_sender",
     "register_speaker",
@@ -75,10 +78,13 @@ __all__ = [
 ]
 
 # Packages that register on import; they list themselves.
-BUILT_IN = ("icy.models", "icy.grammars", "icy.metrics", "icy.s2b", "icy.games", "icy.study", "icy.experiments")
+BUILT_IN = (
+    *("icy.models", "icy.grammars", "icy.metrics", "icy.languages.readers", "icy.s2b", "icy.games", "icy.study"),
+    "icy.experiments",
+)
 ENTRY_POINT_GROUP = "icy.plugins"
 # Kinds that `icy list` lists by their own name.
-LISTED = ("grammar", "metric", "cell", TEXT_MODEL, CORE, WORLD, PERCEPTION, STUDY_PLAYER, "job")
+LISTED = ("grammar", "metric", "cell", TEXT_MODEL, CORE, WORLD, PERCEPTION, STUDY_PLAYER, READER, "job")
 
 F = TypeVar("F")
 log = logging.getLogger(__name__)
@@ -500,6 +506,15 @@ def register_study_player(name: str, target: str | None = None, **card: Unpack[C
     Arguments and errors as for `register_sender`.
     """
     return _register(STUDY_PLAYER, name, target, card)
+
+
+def register_reader(name: str, target: str | None = None, **card: Unpack[Card]) -> Callable[[F], F]:
+    """Register a reader of files: a function `(file) -> icy.languages.readers.Found | None`.
+
+    It is given an `icy.languages.readers.File`, and returns the columns of the file, or None if the file is not of its
+    format. Readers of plug-ins are asked before those of icy. Arguments and errors as for `register_sender`.
+    """
+    return _register(READER, name, target, card)
 
 
 def list_models(pattern: str | Iterable[str] | None = None) -> list[str]:

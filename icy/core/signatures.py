@@ -37,6 +37,7 @@ CALLS: Mapping[str, Call] = {
     "world": Call("options alone, each with a default", 0),
     "perception": Call("(shape, size, **options)", 2),
     "study-player": Call("(**options)", 0),
+    "reader": Call("(file)", 1),
 }
 
 

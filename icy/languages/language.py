@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from icy.core.checks import LARGEST_NUMBER, whole_number
 from icy.core.errors import InvalidSettingError, StoreError
+from icy.core.lazy import load_object
 from icy.core.text import counted
 
 from . import storage
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-log = logging.getLogger(__name__)
 IntegerArray = NDArray[np.integer[Any]]
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -157,15 +156,9 @@ class Language:
             InvalidSettingError: it is not read as a table (see `read_table`), the attributes differ in their number of
                 values, the messages differ in length, or not every meaning is there exactly once.
         """
-        from .readers import File, own, read_table
-
-        file = Path(path)
-        as_it_is = file.is_file() and all(option is None for option in options.values())
-        if as_it_is and (language := own.read(File(file))) is not None:
-            return language
-        table = read_table(file, **options)
-        log.info("%s: %s.", file.name, table.read_as)
-        return table.language(vocab_size=vocab_size, name=name)
+        read = load_object("icy.languages.readers:read_language")  # the readers make languages
+        found: Language = read(Path(path), vocab_size, name, options)
+        return found
 
     @classmethod
     def from_csv(

@@ -11,13 +11,13 @@ import click
 from icy.cli.options import plugin_option
 from icy.cli.output import format_option, print_rows
 from icy.core.errors import UnknownNameError, unknown
-from icy.core.registry import CORE, PERCEPTION, PLAYERS, SIDES, STUDY_PLAYER, TEXT_MODEL, WORLD, Entry, registry
+from icy.core.registry import CORE, PERCEPTION, PLAYERS, READER, SIDES, STUDY_PLAYER, TEXT_MODEL, WORLD, Entry, registry
 
 Lines = tuple[list[str], list[list[str]]]
 
 LIST_KINDS = (
     "models", "grammars", "metrics", "players", "text-models", "cores", "worlds", "perceptions", "study-players",
-    "protocols", "cells",
+    "readers", "protocols", "cells",
     "presets", "jobs", "published",
 )  # fmt: skip
 EPILOG = """\b
@@ -38,7 +38,7 @@ Examples:
 @format_option
 def list_command(kind: str, pattern: str | None, plugin: tuple[str, ...], format_: str) -> None:
     """List models, grammars, metrics, players, text models, cores, worlds, perceptions, players of the study,
-    protocols, recurrent cells, changes of presets, kinds of jobs, or published tables.
+    readers of files, protocols, recurrent cells, changes of presets, kinds of jobs, or published tables.
 
     PATTERN is a name, part of one, or a shell pattern such as '*GRU' or 'sender/RNN*'.
     """
@@ -95,6 +95,10 @@ def _perceptions(pattern: str | None) -> Lines:
 def _study_players(pattern: str | None) -> Lines:
     rows = [[e.name, e.description, e.source] for e in _entries(pattern, STUDY_PLAYER)]
     return ["player", "description", "source"], rows
+
+
+def _readers(pattern: str | None) -> Lines:
+    return ["reader", "description", "source"], [[e.name, e.description, e.source] for e in _entries(pattern, READER)]
 
 
 def _cells(pattern: str | None) -> Lines:
@@ -173,6 +177,7 @@ LISTS: dict[str, Callable[[str | None], Lines]] = {
     "worlds": _worlds,
     "perceptions": _perceptions,
     "study-players": _study_players,
+    "readers": _readers,
     "cells": _cells,
     "presets": _presets,
     "jobs": _jobs,

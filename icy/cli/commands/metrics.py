@@ -239,8 +239,8 @@ def _sources(name: str, given: Mapping[str, Any], quiet: bool) -> list[Source]:
     if (path / RECORDS).is_dir() or is_pack(path):
         return _spoken(path, given["eos"])
     if path.exists() or path.suffix.lower() in SUFFIXES:
-        columns = {key: _split(given[key]) for key in ("meaning_columns", "message_columns")}
-        table = read_table(path, **columns, **_reading(given))
+        meant, said = _split(given["meaning_columns"]), _split(given["message_columns"])
+        table = read_table(path, meaning_columns=meant, message_columns=said, **_reading(given))
         if not quiet:
             note(f"{path.name}: {table.read_as}.")
         return [Source(table.name, None, lambda: table)]

@@ -6,22 +6,36 @@ rule of `icy.languages.tokens` then makes a table of them, the same for all form
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from importlib import import_module
+import logging
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from icy.core.errors import IcyError, StoreError
+from icy.core.registry import READER, register_reader, registry
+from icy.languages.language import Language
+from icy.languages.table import Table
 
+from . import own
 from .found import File, Found
+from .tables import table_of
 
-if TYPE_CHECKING:
-    from icy.languages.table import Table
-
-READERS = ("own", "egg", "torch_files", "arrays", "arrow", "egg_logs", "json_files", "delimited")  # in this order
+READERS = {  # by module, in the order in which they are asked
+    "own": "Languages that icy saved: csv, parquet, npz.",
+    "egg": "Interactions of EGG: a file, or a folder with a file per GPU.",
+    "torch_files": "Tensors of PyTorch: a dictionary, or a pair of meanings and messages.",
+    "arrays": "Arrays of NumPy: npz, npy.",
+    "arrow": "Columns of parquet and feather.",
+    "egg_logs": "Text logs of EGG: messages of its games, callbacks and evaluations.",
+    "json_files": "JSON and JSON lines: objects, columns, pairs, csar, CBM24, corpora without meanings.",
+    "delimited": "Tables of text with a header: csv, tsv, of any usual separator and encoding.",
+}
+for _name, _description in READERS.items():
+    register_reader(_name, f"{__name__}.{_name}:read", description=_description, source="icy")
+log = logging.getLogger(__name__)
 Columns = str | Sequence[str] | None
 
-__all__ = ["READERS", "File", "Found", "read_table"]
+__all__ = ["READERS", "File", "Found", "find", "read_language", "read_table"]
 
 
 def read_table(
@@ -57,8 +71,6 @@ def read_table(
             be read in two ways, two columns have one name, or a row has more or fewer entries than the header.
         UnknownNameError: an unknown option.
     """
-    from .tables import table_of  # after `Language`, which imports this package
-
     place = Path(path)
     if not place.exists():
         raise StoreError(f"'{path}' cannot be read: there is no such file.")
@@ -69,15 +81,26 @@ def read_table(
         raise type(error)(f"{error}" if str(path) in str(error) else f"'{path}': {error}") from error
 
 
+def read_language(path: Path, vocab_size: int | None, name: str | None, options: Mapping[str, Any]) -> Language:
+    """Read a language; arguments and errors are those of `Language.read`."""
+    as_it_is = path.is_file() and all(option is None for option in options.values())
+    if as_it_is and (language := own.read(File(path))) is not None:
+        return language
+    table = read_table(path, **options)
+    log.info("%s: %s.", path.name, table.read_as)
+    return table.language(vocab_size=vocab_size, name=name)
+
+
 def find(file: File) -> Any:
     """Return the columns of a file, or the Language that it holds, by the first reader that knows its format.
 
     Raises:
         StoreError: the file cannot be read.
     """
-    for name in READERS:
+    order = list(READERS)
+    for entry in sorted(registry.entries(READER), key=lambda e: order.index(e.name) if e.name in order else -1):
         try:
-            found = import_module(f"{__name__}.{name}").read(file)
+            found = entry.load()(file)
         except IcyError:
             raise
         except (OSError, UnicodeError) as error:
