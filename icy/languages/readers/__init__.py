@@ -30,8 +30,9 @@ READERS = {  # by module, in the order in which they are asked
     "json_files": "JSON and JSON lines: objects, columns, pairs, csar, CBM24, corpora without meanings.",
     "delimited": "Tables of text with a header: csv, tsv, of any usual separator and encoding.",
 }
+SOURCES = {"egg": "Kharitonov et al. 2019", "egg_logs": "Kharitonov et al. 2019", "json_files": "CBM24, csar, ELCC"}
 for _name, _description in READERS.items():
-    register_reader(_name, f"{__name__}.{_name}:read", description=_description, source="icy")
+    register_reader(_name, f"{__name__}.{_name}:read", description=_description, source=SOURCES.get(_name, "icy"))
 log = logging.getLogger(__name__)
 Columns = str | Sequence[str] | None
 

@@ -15,7 +15,10 @@ import pytest
 import torch
 
 import icy
+from icy.core.entry import Entry
 from icy.core.errors import IcyError, InvalidSettingError, StoreError
+from icy.core.registry import registry
+from icy.languages.readers import File, Found
 from icy.languages.tokens import PAD
 from icy.metrics import cbm, read_table, topsim
 
@@ -379,3 +382,18 @@ def test_phrases_of_any_length(tmp_path: Path) -> None:
     assert [column.tolist() for column in table.compared] == [[1, 1], [0, 1]]
     with pytest.raises(InvalidSettingError, match="phrases of several lengths"):
         icy.metrics.posdis(table)
+
+
+def test_the_reader_of_a_plug_in(tmp_path: Path) -> None:
+    def read(file: File) -> Found | None:
+        if file.path.suffix != ".pairs":
+            return None
+        rows = [line.split("\t") for line in file.text.splitlines()]
+        columns = {"meaning": [meaning.split() for meaning, _ in rows], "message": [said for _, said in rows]}
+        return Found(columns, "pairs", meanings=["meaning"], messages=["message"], place="line")
+
+    file = write(tmp_path / "mine.pairs", "red ball\tab\nblue ball\tcb\n")
+    with registry.holding(Entry("reader", "pairs", read, "Pairs.", "a test")):
+        table = read_table(file)
+    assert (table.attributes, table.length) == (2, 2)
+    assert table.read_as.startswith("pairs: meaning as 2 attributes")
