@@ -1,14 +1,14 @@
 """Measure permutation tests of topsim: `python benchmarks/permutations.py [--rows 5000] [--permutations 1000]`.
 
 On a sample of shufdet at 5x10 (20 tokens), on one thread, it compares
-(a) the plain way, that of scikit-bio's `mantel`: ranks of the listed distances, of which each permutation reorders rows
-    and columns of one square table and takes the correlation of the two lists, by NumPy;
+(a) the plain way, that of scikit-bio's `mantel`: each permutation reorders rows and columns of a square table of ranks,
+    and takes the correlation with another list of ranks, by NumPy;
 (b) icy without native code (ICY_NATIVE=off);
 (c) icy.
 (c) runs all permutations, with everything that a test needs; (a) and (b) run the first few permutations, and (a) is
-measured without its distances. It asserts that all give the same values. Prints a Markdown table with seconds of processor
-time for all permutations, which other work on the machine hardly changes, the wall time of (c), and the peak memory of the
-process until the end of (c).
+measured without its distances. It asserts that all give the same values. Prints a Markdown table with seconds of
+processor time for all permutations, which other work on the machine hardly changes, the wall time of (c), and the peak
+memory of the process until the end of (c).
 """
 
 from __future__ import annotations
@@ -85,9 +85,8 @@ if __name__ == "__main__":
     print("|", " | ".join([*heads, "memory, MB", "topsim", "by chance", "p"]), "|")
     print("|---|" + 11 * "---:|")
     with threadpool_limits(1):
-        tests = {
-            distance: tested(sample, distance, arguments.permutations) for distance in DISTANCES
-        }  # before the rest
+        # First, for the memory that they take.
+        tests = {distance: tested(sample, distance, arguments.permutations) for distance in DISTANCES}
         for distance, (test, used, seconds, memory) in tests.items():
             slow, off = compare(sample, distance, test)
             times = f"{slow:.0f} | {off:.0f} | {used:.1f} | {slow / used:.0f} | {seconds:.1f} | {memory:.0f}"
