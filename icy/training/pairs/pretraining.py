@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from torch import Tensor
 
@@ -71,7 +72,7 @@ def pretrain(
     """Pre-train one side of several pairs, each on its language."""
     settings, task = job.settings, job.task.alone(side, job.task.pretrain_representation)
     protocol = replace(PRETRAINING, target=job.protocol.target)
-    where = {"languages": job.languages, "device": job.device, "engine": job.engine}
+    where: dict[str, Any] = {"languages": job.languages, "device": job.device, "engine": job.engine}
     alone = ProbeJob(task, protocol, settings, replicates=tuple(replicates), **where)
     run = Pretraining(alone)
 
