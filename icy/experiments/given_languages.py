@@ -43,7 +43,7 @@ class GivenGrammars:
 
     @classmethod
     def of(cls, asked: Grammars, spec: ProbeSpec | EndToEndSpec) -> GivenGrammars:
-        """Read what a user asked for. The same content under two names is one language.
+        """Read the languages among the grammars that a user asked for. Equal content under two names is one language.
 
         Args:
             asked: names, files and languages.
@@ -104,7 +104,7 @@ class GivenGrammars:
             raise InvalidSettingError(
                 f"{BASELINE}, which languages are compared with, needs {words} words of "
                 f"{counted(own_length, 'token')}, more than a vocabulary of {vocab_size} has: give vocab_size "
-                f"(--vocab-size) {enough} or more, of which '{first}' uses a part."
+                f"(--vocab-size) {enough} or more; '{first}' then uses a part of it."
             )
         return own_space, vocab_size, own_length
 
@@ -145,7 +145,7 @@ def read_language(path: Path) -> Language:
         InvalidSettingError: it does not give one message for every meaning.
     """
     if not path.exists():
-        raise StoreError(f"There is neither a grammar nor a file '{path}'.")
+        raise StoreError(f"No grammar is called '{path}', and there is no file of this name.")
     language = Language.load(path) if path.suffix.lower() in OWN_FILES else Language.from_csv(path)
     return replace(language, name=path.stem)
 

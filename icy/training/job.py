@@ -231,7 +231,7 @@ class Job(ABC):
         return replace(self, replicates=tuple(dict.fromkeys((*self.replicates, *other.replicates))))
 
     def own_files(self, replicate: Replicate) -> Mapping[str, bytes]:
-        """Return what is kept with a replicate's record besides its outcome's files, by path in the results folder."""
+        """Return files to keep with a replicate's record, besides its outcome's, by path in the results folder."""
         return {}
 
     def is_baseline(self, replicate: Replicate) -> bool:

@@ -85,7 +85,7 @@ class LanguageJob(Job):
         task: the model, or the pair, and its setting.
         protocol: when to stop, and what is measured.
         settings: how to train.
-        languages: those that were given in place of grammars, by the names that replicates have for them.
+        languages: languages that users gave in place of grammars, by the names that replicates have for them.
     """
 
     task: LanguageTask
