@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import logging
+import hashlib
 import shutil
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from icy.config.options import Grammars
 from icy.config.protocols import BASELINE
@@ -24,7 +23,6 @@ from icy.languages.meanings import MeaningSpace
 from icy.languages.names import content_name, grammar_name, is_language, language_file, short_name
 from icy.records.pack import file_in
 
-log = logging.getLogger(__name__)
 OWN_FILES = (".npz", ".parquet")  # that only Language.save writes
 LEAST_VOCABULARY = 2  # of grammars
 
@@ -108,34 +106,6 @@ class GivenGrammars:
             )
         return own_space, vocab_size, own_length
 
-    def warn_of_shared_messages(self) -> None:
-        """Warn of languages that no receiver can read entirely, because meanings share messages."""
-        for name, language in self.languages.items():
-            if language.distinct_messages < language.space.size:
-                log.warning(
-                    "In %s, %s share %s: a receiver can read at most %.1f %% of the attribute values.",
-                    name, counted(language.space.size, "meaning"), counted(language.distinct_messages, "message"),
-                    100 * readable_share(language),
-                )  # fmt: skip
-
-
-def readable_share(language: Language) -> float:
-    """Return the accuracy of the best receiver of a language: its share of attribute values, all meanings alike.
-
-    A receiver that hears a message can do no better than to say the most frequent value of each attribute among the
-    meanings with this message.
-
-    Example:
-        >>> from icy.languages.language import Language
-        >>> readable_share(Language("1x3", [[0], [0], [1]], 2))
-        0.6666666666666666
-    """
-    space = language.space
-    _, message = np.unique(language.messages, axis=0, return_inverse=True)
-    places = message.reshape(-1, 1) * space.values + space.all()
-    right = [np.bincount(place, minlength=space.values * (message.max() + 1)) for place in places.T]
-    return float(sum(count.reshape(-1, space.values).max(axis=1).sum() for count in right) / places.size)
-
 
 def read_language(path: Path) -> Language:
     """Read the language in a file, and call it by the name of the file.
@@ -146,6 +116,15 @@ def read_language(path: Path) -> Language:
     """
     if not path.exists():
         raise StoreError(f"No grammar is called '{path}', and there is no file of this name.")
+    content = b""
+    with suppress(OSError):  # which reading it as a language reports
+        content = path.read_bytes()
+    return _read(path, hashlib.sha256(content).digest())
+
+
+@lru_cache(maxsize=8)
+def _read(path: Path, content_hash: bytes) -> Language:
+    """Read a file once for all rows of a sweep, unless its content has changed."""
     language = Language.load(path) if path.suffix.lower() in OWN_FILES else Language.from_csv(path)
     return replace(language, name=path.stem)
 

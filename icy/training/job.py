@@ -230,6 +230,10 @@ class Job(ABC):
         """Return the job with the replicates of another of the same row too."""
         return replace(self, replicates=tuple(dict.fromkeys((*self.replicates, *other.replicates))))
 
+    def remarks(self) -> list[str]:
+        """Return warnings about the results to expect, shown once before training."""
+        return []
+
     def own_files(self, replicate: Replicate) -> Mapping[str, bytes]:
         """Return files to keep with a replicate's record, besides its outcome's, by path in the results folder."""
         return {}

@@ -15,7 +15,6 @@ import pytest
 import icy
 from icy.config.specs import EndToEndSpec, ProbeSpec
 from icy.core.errors import IcyError, InvalidSettingError, StoreError
-from icy.experiments.given_languages import readable_share
 from icy.experiments.plan import make_plan
 from icy.experiments.sweep import make_sweep, sweep_spec
 from icy.languages.language import Language
@@ -324,7 +323,7 @@ def best_share(language: Language) -> float:
 def test_the_best_receiver(seed: int) -> None:
     draw = np.random.default_rng(seed)
     language = Language("2x3", draw.integers(2, size=(9, 2)), 2)
-    assert readable_share(language) == pytest.approx(best_share(language), abs=1e-12)
+    assert language.best_receiver_accuracy == pytest.approx(best_share(language), abs=1e-12)
 
 
 def test_receivers_are_warned_of_shared_messages(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -335,7 +334,7 @@ def test_receivers_are_warned_of_shared_messages(tmp_path: Path, caplog: pytest.
     with caplog.at_level(logging.WARNING):
         make_plan(ProbeSpec.asked(model=["receiver/FC2L", "receiver/FC1L"], grammar=language, out=tmp_path))
     (message,) = caplog.messages
-    assert "9 meanings share 3 messages: a receiver can read at most 66.7 %" in message
+    assert "9 meanings share 3 messages: a receiver can read at most 66.7%" in message
 
 
 # -- sweeps and pairs --------------------------------------------------------------------------------------------------
