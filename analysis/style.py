@@ -72,7 +72,7 @@ def grammar_looks(grammars: Iterable[str]) -> dict[str, Look]:
     """
     names = list(grammars)
     taken = [GRAMMARS[name].colour for name in names if name in GRAMMARS]
-    colours = sorted(COLOURS[:7], key=lambda colour: colour in taken)  # those that are free first
+    colours = sorted(COLOURS[:7], key=lambda colour: colour in taken)  # unused colours first
     places = {name: i for i, name in enumerate(name for name in names if name not in GRAMMARS)}
     return {name: GRAMMARS[name] if name in GRAMMARS else _nth(places[name], colours) for name in names}
 

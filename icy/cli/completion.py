@@ -56,8 +56,9 @@ def text_models(ctx: click.Context, param: click.Parameter, incomplete: str) -> 
 
 
 def files_and_grammars(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
-    """Complete grammars, and files by the shell's own completion."""
-    return [*grammars(ctx, param, incomplete), CompletionItem(incomplete, type="file")]
+    """Complete grammars, or where none begins like this files, by the shell's own completion."""
+    # Not both: bash drops the names before a file.
+    return grammars(ctx, param, incomplete) or [CompletionItem(incomplete, type="file")]
 
 
 def checkable(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:

@@ -115,7 +115,6 @@ def pair_jobs(spec: EndToEndSpec) -> list[PairJob]:
     for name in grammars:
         if name != SCRATCH:  # now, so that one that cannot be made at these sizes does not stop a long run later
             blank.language(Replicate(name, seeds[0]))
-    given.warn_of_shared_messages()
     jobs = [replace(blank, task=replace(task, entry=entry)) for entry in entries]
     if spec.pretrained is not None:
         jobs = with_kept_models(jobs, spec.pretrained)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import logging
+import hashlib
 import shutil
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from icy.config.options import Grammars
 from icy.config.protocols import BASELINE
@@ -24,7 +23,6 @@ from icy.languages.meanings import MeaningSpace
 from icy.languages.names import content_name, grammar_name, is_language, language_file, short_name
 from icy.records.pack import file_in
 
-log = logging.getLogger(__name__)
 LEAST_VOCABULARY = 2  # of grammars
 
 
@@ -42,7 +40,7 @@ class GivenGrammars:
 
     @classmethod
     def of(cls, asked: Grammars, spec: ProbeSpec | EndToEndSpec) -> GivenGrammars:
-        """Read what a user asked for. The same content under two names is one language.
+        """Read the languages among the grammars that a user asked for. Equal content under two names is one language.
 
         Args:
             asked: names, files and languages.
@@ -103,37 +101,9 @@ class GivenGrammars:
             raise InvalidSettingError(
                 f"{BASELINE}, which languages are compared with, needs {words} words of "
                 f"{counted(own_length, 'token')}, more than a vocabulary of {vocab_size} has: give vocab_size "
-                f"(--vocab-size) {enough} or more, of which '{first}' uses a part."
+                f"(--vocab-size) {enough} or more; '{first}' then uses a part of it."
             )
         return own_space, vocab_size, own_length
-
-    def warn_of_shared_messages(self) -> None:
-        """Warn of languages that no receiver can read entirely, because meanings share messages."""
-        for name, language in self.languages.items():
-            if language.distinct_messages < language.space.size:
-                log.warning(
-                    "In %s, %s share %s: a receiver can read at most %.1f %% of the attribute values.",
-                    name, counted(language.space.size, "meaning"), counted(language.distinct_messages, "message"),
-                    100 * readable_share(language),
-                )  # fmt: skip
-
-
-def readable_share(language: Language) -> float:
-    """Return the accuracy of the best receiver of a language: its share of attribute values, all meanings alike.
-
-    A receiver that hears a message can do no better than to say the most frequent value of each attribute among the
-    meanings with this message.
-
-    Example:
-        >>> from icy.languages.language import Language
-        >>> readable_share(Language("1x3", [[0], [0], [1]], 2))
-        0.6666666666666666
-    """
-    space = language.space
-    _, message = np.unique(language.messages, axis=0, return_inverse=True)
-    places = message.reshape(-1, 1) * space.values + space.all()
-    right = [np.bincount(place, minlength=space.values * (message.max() + 1)) for place in places.T]
-    return float(sum(count.reshape(-1, space.values).max(axis=1).sum() for count in right) / places.size)
 
 
 def read_language(path: Path) -> Language:
@@ -144,7 +114,16 @@ def read_language(path: Path) -> Language:
         InvalidSettingError: it does not give one message for every meaning.
     """
     if not path.exists():
-        raise StoreError(f"There is neither a grammar nor a file '{path}'.")
+        raise StoreError(f"No grammar is called '{path}', and there is no file of this name.")
+    content = b""
+    with suppress(OSError):  # which reading it as a language reports
+        content = path.read_bytes()
+    return _read(path, hashlib.sha256(content).digest())
+
+
+@lru_cache(maxsize=8)
+def _read(path: Path, content_hash: bytes) -> Language:
+    """Read a file once for all rows of a sweep, unless its content has changed."""
     return replace(Language.read(path), name=path.stem)
 
 

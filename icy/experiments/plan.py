@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from icy.training.job import Job, Replicate, check_engine
 
 from .idle import tell_idle
 
+log = logging.getLogger(__name__)
 RUNNERS = ("local", "ray")
 ON_CLUSTERS = ("auto", "cpu", "cuda")  # devices
 
@@ -198,6 +200,8 @@ def planned(spec: RunSpec, rows: Sequence[Row]) -> Plan:
         InvalidSettingError: fewer than one worker, more than one to share no GPU, or a model or grammar of a notebook
             for another machine.
     """
+    for sentence in dict.fromkeys(sentence for row in rows for sentence in row.job.remarks()):
+        log.warning("%s", sentence)
     device = device_of(spec)
     if spec.per_gpu < 1:
         raise InvalidSettingError(f"per_gpu must be at least 1, not {spec.per_gpu}.")

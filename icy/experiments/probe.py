@@ -96,8 +96,6 @@ def probe_jobs(spec: ProbeSpec) -> list[ProbeJob]:
     )
     tasks = [replace(blank.task, entry=entry, hidden_size=size) for entry in entries for size in sizes]
     jobs = [_complete(replace(blank, task=task), given, seeds) for task in tasks]
-    if any(job.side == "receiver" for job in jobs):
-        given.warn_of_shared_messages()
     _warn_of_idle_sizes(jobs)
     return jobs
 

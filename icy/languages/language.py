@@ -246,6 +246,22 @@ class Language:
         row = np.dtype((np.void, packed.dtype.itemsize * packed.shape[1]))
         return int(np.unique(packed.view(row)).size)
 
+    @property
+    def best_receiver_accuracy(self) -> float:
+        """Share of attribute values that the best receiver reads; below 1 if meanings share a message.
+
+        It says the most frequent value of each attribute among the meanings with the message that it hears.
+
+        Example:
+            >>> from icy.languages.language import Language
+            >>> Language("1x4", [[0], [0], [0], [1]], vocab_size=2).best_receiver_accuracy
+            0.5
+        """
+        _, message = np.unique(self.messages, axis=0, return_inverse=True)
+        meant = message.reshape(-1, 1) * self.space.values + self.space.all()  # message and value, by attribute
+        counts = [np.bincount(of_one, minlength=self.space.size * self.space.values) for of_one in meant.T]
+        return float(sum(count.reshape(-1, self.space.values).max(axis=1).sum() for count in counts) / meant.size)
+
     def facts(self) -> dict[str, Any]:
         """Return sizes, seed, and the number and share of distinct messages."""
         distinct = self.distinct_messages

@@ -31,7 +31,7 @@ def is_language(grammar: str) -> bool:
 
 
 def content_name(grammar: str) -> str:
-    """Return the name of a language without what its user calls it, and any other grammar as it is.
+    """Return "@" and the hash for a language, and the name for any other grammar.
 
     Keys of records are made of this, so that a renamed file is still the same language.
 
@@ -53,7 +53,7 @@ def language_file(grammar: str) -> str:
 
 
 def short_name(grammar: str) -> str:
-    """Return what a user calls a grammar: of a language, the name without the hash.
+    """Return the name of a grammar; of a language, without the hash.
 
     Example:
         >>> short_name("emerged@1a2b3c4d5e6f7081"), short_name("rot")

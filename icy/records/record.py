@@ -30,7 +30,7 @@ class Record(TypedDict, total=False):
         kind: name of the kind of job, such as "probe" (since 0.2; before, pairs were "e2e" and all others "probe").
         side: "sender", "receiver", "pair", or what else a kind of job trains.
         model: qualified name, as in "sender/HierZero:GRU"; of a pair both names, joined by "+".
-        grammar: what the replicate was trained on; of a pair, in pre-training, or "none" from scratch; a language
+        grammar: what the replicate was trained on; of a pair, in pre-training, or "none" from scratch. A language
             that was given is NAME@DIGEST, with the hash of its content (since 0.2).
         seed: of the words of the language, the initial weights and all draws.
         meanings: the space, as in "5x10".
@@ -225,8 +225,9 @@ def record_key(config: Mapping[str, Any], versions: Mapping[str, str]) -> str:
 
     Of a language that is used as a grammar its content counts, not its name.
     """
-    content = {**config, "grammar": content_name(config["grammar"])} if "grammar" in config else config
-    text = config_text({"config": content, "versions": versions})
+    if isinstance(grammar := config.get("grammar"), str):
+        config = {**config, "grammar": content_name(grammar)}
+    text = config_text({"config": config, "versions": versions})
     return hashlib.sha256(text.encode()).hexdigest()[:20]
 
 

@@ -230,8 +230,12 @@ class Job(ABC):
         """Return the job with the replicates of another of the same row too."""
         return replace(self, replicates=tuple(dict.fromkeys((*self.replicates, *other.replicates))))
 
+    def remarks(self) -> list[str]:
+        """Return warnings about the results to expect, shown once before training."""
+        return []
+
     def own_files(self, replicate: Replicate) -> Mapping[str, bytes]:
-        """Return what is kept with a replicate's record besides its outcome's files, by path in the results folder."""
+        """Return files to keep with a replicate's record, besides its outcome's, by path in the results folder."""
         return {}
 
     def is_baseline(self, replicate: Replicate) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, Protocol, Self
 from icy.config.protocols import BASELINE, SCRATCH
 from icy.config.settings import TrainingSettings
 from icy.core.registry import Entry, registry
+from icy.core.text import counted
 from icy.grammars import shared_language
 from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
@@ -85,7 +86,7 @@ class LanguageJob(Job):
         task: the model, or the pair, and its setting.
         protocol: when to stop, and what is measured.
         settings: how to train.
-        languages: those that were given in place of grammars, by the names that replicates have for them.
+        languages: languages that users gave in place of grammars, by the names that replicates have for them.
     """
 
     task: LanguageTask
@@ -150,6 +151,16 @@ class LanguageJob(Job):
         if given is None:
             return shared_language(replicate.grammar, task.space, task.vocab_size, task.word_length, replicate.seed)
         return given if given.vocab_size == task.vocab_size else replace(given, vocab_size=task.vocab_size)
+
+    def remarks(self) -> list[str]:
+        """Return a warning for each language that no receiver can read entirely, as meanings share messages."""
+        ambiguous = {name: one for name, one in self.languages.items() if one.distinct_messages < one.space.size}
+        return [
+            f"In {name}, {counted(one.space.size, 'meaning')} share {counted(one.distinct_messages, 'message')}: a "
+            f"receiver can read at most {one.best_receiver_accuracy:.1%} of the attribute values."
+            for name, one in ambiguous.items()
+            if self.side != "sender"
+        ]
 
     def own_files(self, replicate: Replicate) -> dict[str, bytes]:
         """Return the file of the language, if it was given: results outlive the file that it was read from."""
