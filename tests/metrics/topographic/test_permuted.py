@@ -79,7 +79,11 @@ LISTED: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("conventions", LISTED, ids=str)
+@pytest.mark.parametrize(
+    "conventions",
+    LISTED,
+    ids=lambda given: str({name: getattr(value, "__name__", value) for name, value in given.items()}),
+)
 def test_real_distances(conventions: dict[str, Any]) -> None:
     table = table_of()
     table = replace(table, meanings=table.meanings + np.random.default_rng(3).normal(size=table.meanings.shape))
