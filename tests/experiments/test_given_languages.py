@@ -389,6 +389,7 @@ def test_pairs_start_from_models_that_a_probe_kept(tmp_path: Path) -> None:
 # -- the command -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_command_takes_files_and_its_tables_and_plots_show_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
