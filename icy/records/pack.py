@@ -92,7 +92,11 @@ class Pack:
         if file.suffix.lower() != SUFFIX:
             raise StoreError(f"A pack is a .parquet file, not '{file.name}'.")
         texts = [_text(record) for record in self.records]
-        contents = [[(name, self.files[name]) for name in files_of(r) if name in self.files] for r in self.records]
+        owners = {name: i for i, r in reversed([*enumerate(self.records)]) for name in files_of(r)}
+        contents = [  # of several records with one file, such as a language, the first has it
+            [(name, self.files[name]) for name in files_of(r) if name in self.files and owners[name] == i]
+            for i, r in enumerate(self.records)
+        ]
         types = pyarrow.map_(pyarrow.string(), pyarrow.large_binary())  # beyond 2 GiB in all
         columns = {
             "key": pyarrow.array([record["key"] for record in self.records], pyarrow.string()),

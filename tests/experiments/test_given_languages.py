@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet
 import pytest
 
 import icy
@@ -18,6 +19,7 @@ from icy.core.errors import IcyError, InvalidSettingError, StoreError
 from icy.experiments.plan import make_plan
 from icy.experiments.sweep import make_sweep, sweep_spec
 from icy.languages.language import Language
+from icy.records.pack import add_to_pack
 from icy.records.select import select
 from icy.training.engine import Run
 from tests.cli.helpers import assert_one_sentence, run
@@ -205,10 +207,10 @@ def test_results_outlive_the_file(tmp_path: Path) -> None:
 
 
 def test_a_pack_has_the_language(tmp_path: Path) -> None:
-    from icy.records.pack import add_to_pack
-
     icy.probe("sender/FC2L", perm(), out=tmp_path / "r", **SIZES)
     add_to_pack(tmp_path / "pack.parquet", tmp_path / "r")
+    kept = pyarrow.parquet.read_table(tmp_path / "pack.parquet")["files"].to_pylist()
+    assert [name for files in kept for name, _ in files] == [f"grammars/{perm().digest()}.npz"]  # once
     counter = Counter()
     given = {**SIZES, "seeds": 3, "start": tmp_path / "pack.parquet", "watcher": counter}
     icy.probe("sender/FC2L", f"perm@{perm().digest()}", out=tmp_path / "new", **given)
@@ -387,6 +389,7 @@ def test_pairs_start_from_models_that_a_probe_kept(tmp_path: Path) -> None:
 # -- the command -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_command_takes_files_and_its_tables_and_plots_show_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
