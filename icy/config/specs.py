@@ -91,6 +91,8 @@ class RunSpec:
             UnknownNameError: an argument that the function does not take.
         """
         known = names(cls)
+        if "grammar" in known and "grammars" in given:  # as lists of them are often called
+            given["grammar"] = given.pop("grammars")
         for name in given:
             if name not in known:
                 raise unknown(f"option of {cls.function}", name, known)

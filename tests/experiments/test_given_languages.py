@@ -417,3 +417,9 @@ def test_a_mistake_is_answered_in_one_sentence(words: tuple[str, ...], part: str
     file = table_of(perm(), tmp_path / "emerged.csv")
     out = str(tmp_path / "r")
     assert_one_sentence(run("probe", "-m", "sender/FC2L", "-g", str(file), "-o", out, *words), part)
+
+
+def test_grammars_may_be_called_so(tmp_path: Path) -> None:
+    language = make_language("perm", "3x4", 4, 2, 5)
+    result = icy.probe("sender/FC2L", grammars=[language], quick=True, seeds=1, workers=1, out=tmp_path)
+    assert {record["grammar"].partition("@")[0] for record in result.records} == {"concat", "perm"}
