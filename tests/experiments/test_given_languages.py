@@ -420,6 +420,6 @@ def test_a_mistake_is_answered_in_one_sentence(words: tuple[str, ...], part: str
 
 
 def test_grammars_may_be_called_so(tmp_path: Path) -> None:
-    language = make_language("perm", "3x4", 4, 2, 5)
+    language = icy.make_language("perm", "3x4", 4, 2, 5)
     result = icy.probe("sender/FC2L", grammars=[language], quick=True, seeds=1, workers=1, out=tmp_path)
     assert {record["grammar"].partition("@")[0] for record in result.records} == {"concat", "perm"}
