@@ -13,7 +13,7 @@ from icy.core.errors import unknown
 from icy.core.streams import stream
 
 ALTERNATIVES = ("better", "greater", "less", "two-sided")
-LOWER_IS_BETTER = ("residual_entropy", "tre")  # all other metrics are better if greater
+LOWER_IS_BETTER = ("conflict_count", "residual_entropy", "tre")  # all other metrics are better if greater
 ROUNDING = 1e-12  # relative to the largest value; values that differ by less are equal
 TAIL = 0.025  # outside a 95% interval, on either side
 Permutations = Int32[NDArray[np.int32], "permutation batch"]

@@ -157,7 +157,7 @@ def test_counts_of_native_code(cells: int, variant: str, monkeypatch: pytest.Mon
         y = random.integers(min(cells, 4000), size=(rows, rows)).astype(kind)
         numbers = random.integers(rows, size=some)  # of pairs
         others = random.integers(rows, size=numbers.sum()).astype(np.int32)
-        x = random.integers(cells - y.max(), size=len(others)).astype(np.uint16)
+        x = random.integers(cells - int(y.max()), size=len(others)).astype(np.uint16)
         starts, many = np.append(0, numbers.cumsum()), orders(rows, 3)
         found = native.PermutedCounts(y, many, cells).count(first, starts, others, x)
         for counts, order in zip(found, many, strict=True):
