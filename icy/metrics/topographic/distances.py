@@ -289,7 +289,7 @@ class TokenOverlap:
         self.counts.sum_duplicates()
         if name == "jaccard":
             self.counts.data[:] = 1
-        self.sizes = (self.counts * self.counts).sum(1)  # of a set its size, of counts their squared length
+        self.sizes: Rows = (self.counts * self.counts).sum(1)  # of a set its size, of counts their squared length
         used, self.classes = np.unique(self.sizes, return_inverse=True)
         self.width = len(used) ** 2  # keys per number of shared tokens: one for every two sizes
         keys = (int(used[-1]) + 1) * self.width
@@ -319,7 +319,7 @@ class TokenOverlap:
         found = np.empty(len(left))
         for first in range(0, len(left), PAIRS_AT_ONCE):
             one, other = left[first : first + PAIRS_AT_ONCE], right[first : first + PAIRS_AT_ONCE]
-            shared = (self.counts[one] * self.counts[other]).sum(1)
+            shared: Rows = (self.counts[one] * self.counts[other]).sum(1)
             found[first : first + PAIRS_AT_ONCE] = self._distances(shared, self.sizes[one], self.sizes[other])
         return found
 
