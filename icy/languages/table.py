@@ -141,7 +141,7 @@ class Table:
             metric: name for the error message.
 
         Raises:
-            InvalidSettingError: there is no attribute.
+            InvalidSettingError: a table without attributes.
         """
         if not self.attributes:
             raise InvalidSettingError(
@@ -156,7 +156,7 @@ class Table:
             metric: name for the error message.
 
         Raises:
-            InvalidSettingError: there is no attribute, or the meanings are real numbers.
+            InvalidSettingError: a table without attributes, or meanings that are real numbers.
         """
         self.require_meanings(metric)
         if self.continuous:
