@@ -161,7 +161,7 @@ class Table:
             metric: name for the error message.
 
         Raises:
-            InvalidSettingError: there is no attribute.
+            InvalidSettingError: a table without attributes.
         """
         if not self.attributes:
             raise InvalidSettingError(

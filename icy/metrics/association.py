@@ -61,7 +61,7 @@ def npmi(meanings: Any, messages: Any = None, *, units: str = "tokens", eos: Any
     of_token, of_concept = (side.sum(0) / len(table) for side in (tokens, concepts))
     both = pairs.data / len(table)
     found = np.log(both / (of_token[pairs.row] * of_concept[pairs.col])) / -np.log(both)
-    best = np.full(len(concept_names), -1.0)  # of a concept whose messages are all empty
+    best = np.full(len(concept_names), -1.0)  # of a concept that has empty messages alone
     np.maximum.at(best, pairs.col, found)
     details = {"pairs": _frame(pairs, found, token_names, concept_names)}
     return Score("npmi", float(best.mean()), len(table), conventions, details)
@@ -103,7 +103,7 @@ def _incidence(rows: Codes, columns: Codes, count: int, width: int) -> csr_array
 
 
 def _frame(pairs: Any, found: NDArray[np.float64], tokens: Names, concepts: Names) -> Any:
-    """Return the DataFrame of pairs, sorted by NPMI, and those that tie by concept and token."""
+    """Return the DataFrame of pairs, sorted by NPMI, then by concept and token."""
     import pandas as pd
 
     order = np.lexsort((pairs.row, pairs.col, -found))

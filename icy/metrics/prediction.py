@@ -30,7 +30,7 @@ def conflict_count(meanings: Any, messages: Any = None, *, eos: Any = None) -> S
 
     Each attribute has a position of its own. The value of that attribute with which a token occurs there most often is
     the token's principal meaning, and every row with another value is a conflict. The count is the least over all
-    one-to-one assignments of positions to attributes (Kuciński et al. 2021, whose messages have as many positions as
+    one-to-one assignments of positions to attributes (Kuciński et al. 2021, where messages have as many positions as
     there are attributes; of longer messages the best positions are taken, and the others are ignored).
 
     Args:
@@ -143,8 +143,8 @@ def dci(
     if math.isnan(found[part]):
         why = why_unvaried(coded.factors, needed=2) if part == "disentanglement" else ""
         if part == "completeness" and len(active) < 2:
-            why = "there is no second dimension of the code that changes to tell from the first"
-        why = why or "no dimension of the code tells of an attribute"
+            why = "no second dimension of the code changes"
+        why = why or "no dimension of the code has information about an attribute"
         return Score("dci", math.nan, rows, conventions, details, why=why)
     if not drawn:
         return Score("dci", found[part], rows, conventions, details)
@@ -154,7 +154,7 @@ def dci(
 
 
 def _three(importance: Matrix, informativeness: float) -> dict[str, float]:
-    """Return the three parts, the first two from the importance of dimensions, [A, D], of which all change."""
+    """Return the three parts, the first two from the importance of dimensions that change, [A, D]."""
     shares = _shares(importance, 1)
     weights = shares.sum(0) / shares.sum() if shares.any() else shares.sum(0)
     informed = shares.any(1)
@@ -184,7 +184,7 @@ def _shares(values: Matrix, axis: int) -> Matrix:
 def _importance(factors: Sequence[Codes], parts: Sequence[Codes]) -> Matrix:
     """Return the Shapley values of the mutual information of all parts with each attribute, in bits: [A, D]."""
     count = len(parts)
-    information = np.zeros((len(factors), 1 << count))  # by subset, whose bits are its parts
+    information = np.zeros((len(factors), 1 << count))  # by subset: bit j is set if part j is in it
 
     def visit(subset: int, joint: Codes) -> None:
         information[:, subset] = [mutual_information(factor, joint) for factor in factors]
@@ -224,8 +224,8 @@ def sap(meanings: Any, messages: Any = None, *, bins: int = 20, eos: Any = None)
     The score of a dimension and an attribute is the balanced accuracy, the mean over values of the share of rows that
     are right, of the best classifier that sees this dimension alone: for each token (or bin) it predicts the value that
     counts most. SAP is the mean over attributes of the difference between the two highest scores (Kumar et al. 2018).
-    Classifiers are fitted and scored on the same rows, so the value is biased on few rows. An ideal language whose
-    attributes have K values reaches 1 - 1 / K, since guessing has a balanced accuracy of 1 / K.
+    Classifiers are fitted and scored on the same rows, so the value is biased on few rows. An ideal language of
+    attributes with K values reaches 1 - 1 / K, since guessing has a balanced accuracy of 1 / K.
 
     Args:
         meanings: [N, A] attribute values, or a Language.
@@ -271,7 +271,7 @@ def _best(factor: Codes, given: Codes, worth: Matrix | None = None) -> NDArray[A
 
     Args:
         factor: the attribute, [N].
-        given: what is known, [N].
+        given: the variable to predict from, [N].
         worth: of a row with each value of the attribute; by default all rows count 1, and results are whole numbers.
     """
     values = int(factor.max()) + 1

@@ -85,7 +85,7 @@ def why_unvaried(factors: Sequence[Codes], needed: int = 1) -> str:
     varying = count_varying(factors)
     if not varying:
         return "no attribute ever changes"
-    return "" if varying >= needed else "there is no second attribute that changes to tell from the first"
+    return "" if varying >= needed else "no second attribute changes"
 
 
 def _alike(one: Any, other: Any) -> bool:

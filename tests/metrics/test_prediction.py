@@ -147,10 +147,10 @@ def test_what_does_not_change_is_left_out() -> None:
 
 
 def test_undefined_parts_of_dci() -> None:
-    assert dci([[0], [1]], ["ac", "bd"]).why == "there is no second attribute that changes to tell from the first"
+    assert dci([[0], [1]], ["ac", "bd"]).why == "no second attribute changes"
     assert dci([[0], [1]], ["ac", "bd"], part="completeness").value == 0
     one = dci([[0, 0], [0, 1], [1, 0], [1, 1]], ["a", "b", "c", "d"], part="completeness")
-    assert one.why == "there is no second dimension of the code that changes to tell from the first"
+    assert one.why == "no second dimension of the code changes"
     none = dci([[0, 0], [0, 1], [1, 0], [1, 1]], ["a", "a", "a", "a"], part="informativeness")
     assert (none.value, math.isnan(none.details["disentanglement"])) == (0.5, True)
 

@@ -26,7 +26,7 @@ MESSAGE_DISTANCES = ("levenshtein", "hamming", "jaccard", "cosine")
 NORMALISED = ("none", "mean", "max")
 MOST_KEYS = 2**20  # values of a distance by which pairs are counted; with more, pairs are listed
 MOST_CHARACTERS = 0x110000 - 0x800  # of Unicode, less surrogates
-PAIRS_AT_ONCE = 2**16  # whose counts of tokens are multiplied at once
+PAIRS_AT_ONCE = 2**16  # rows of counts that are multiplied at once
 EXACT = 2**53  # up to which floats hold all whole numbers
 WIDEST = 2048  # width of one-hot vectors; above it, comparing column by column takes less memory and time
 RowDistance = Callable[[Any, Any], float]  # the distance of two meanings, or of two messages
@@ -65,7 +65,7 @@ def meaning_distance(table: Table, distance: str | RowDistance) -> Distance:
     Raises:
         UnknownNameError: an unknown name.
         InvalidSettingError: no meanings, Hamming distance of real numbers, or Euclidean distance of names or of whole
-            numbers whose differences are not exact.
+            numbers more than 2^53 apart.
     """
     table.require_meanings("topsim")
     if callable(distance):
@@ -83,7 +83,7 @@ def meaning_distance(table: Table, distance: str | RowDistance) -> Distance:
 
 
 def _require_numbers(table: Table) -> None:
-    """Raise unless differences of attribute values are those of numbers, and exact."""
+    """Raise if attribute values are names, or too far apart for exact differences."""
     for a, names in enumerate(table.value_names):
         if names is not None:
             raise InvalidSettingError(

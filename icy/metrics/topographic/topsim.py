@@ -271,10 +271,8 @@ def _score(
 ) -> Score:
     details = {"pairs": number}
     if math.isnan(value):
-        alike = (
-            "all pairs of meanings, or all pairs of messages, are equally far apart" if number else "there is no pair"
-        )
-        why = why_unvaried(table.factors) or alike
+        alike = "all pairs of meanings, or all pairs of messages, are equally far apart"
+        why = why_unvaried(table.factors) or (alike if number else "there is no pair")
         return Score("topsim", value, rows, conventions, details, why=why)
     error = (1 - value**2) / math.sqrt(number) if sampled else None
     return Score(
