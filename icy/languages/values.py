@@ -234,6 +234,8 @@ def one_hot_sizes(values: Meanings) -> tuple[int, ...]:
     """
     if len(values) < 3 or values.shape[1] < 3 or not ((values == 0) | (values == 1)).all():
         return ()
+    if len(np.unique(values, axis=0)) < 3:  # too few to look so
+        return ()
     sizes, block = [], 0
     sums = np.zeros(len(values))
     for column in values.T:

@@ -31,8 +31,9 @@ def read_weights(given: Any, rows: int, rule: Rule) -> NDArray[Any]:
     values = values_of(values)
     for row, value in enumerate(values):
         if not isinstance(value, numbers.Real) or not 0 <= value < np.inf:  # type: ignore[operator]
+            shown = "missing" if value is None else quoted(value)
             raise InvalidSettingError(
-                f"Weights of rows are numbers of at least 0, and that of {rule.place(row)} is {quoted(value)}."
+                f"Weights of rows are numbers of at least 0, and that of {rule.place(row)} is {shown}."
             )
     if not 0 < (total := sum(values)) < MOST_WEIGHT:
         raise InvalidSettingError(f"The sum of weights is above 0 and below 2^53, not {quoted(total)}; scale them.")

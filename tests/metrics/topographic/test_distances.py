@@ -128,7 +128,6 @@ def test_listed_distances_are_those_of_the_table(
     ("values", "shown"),
     [
         (["red", "blue", "green"], "'blue'"),
-        (["1", "2", "10"], "'1'"),
         ([1, 2, "ten"], "1"),
         ([2**63, 1, 2], "1"),
     ],
@@ -137,6 +136,12 @@ def test_names_have_no_euclidean_distance(values: list[Any], shown: str) -> None
     table = [[i, value] for i, value in enumerate(values)], ["a", "b", "c"]
     with pytest.raises(InvalidSettingError, match=f"of numbers, and attribute 1 has names, such as {shown}"):
         topsim(*table, meaning="euclidean")
+
+
+def test_numbers_written_as_text_are_numbers() -> None:
+    messages = ["aaaa", "aaab", "bbbb"]
+    texts, numbers = ([["1"], ["2"], ["10"]], [[1], [2], [10]])
+    assert topsim(texts, messages, meaning="euclidean").value == topsim(numbers, messages, meaning="euclidean").value
 
 
 def test_whole_numbers_are_exact_or_refused() -> None:
