@@ -13,12 +13,14 @@ from icy.languages.table import Table
 from icy.languages.tokens import PAD
 
 from .labels import message_labels
+from .repeated import of_repeated_rows
 from .score import Score, undefined, why_unvaried
 
 UNITS = ("tokens", "messages")
 Names = list[Hashable]
 
 
+@of_repeated_rows
 def npmi(meanings: Any, messages: Any = None, *, units: str = "tokens", eos: Any = None) -> Score:
     """Normalised pointwise mutual information (NPMI): the mean over concepts of that with their best token.
 
@@ -32,7 +34,7 @@ def npmi(meanings: Any, messages: Any = None, *, units: str = "tokens", eos: Any
         messages: [N, S] tokens, or sequences of any lengths; a token counts once per message.
         units: "tokens" pairs each token with each attribute value; "messages" pairs whole messages with whole meanings,
             the "non-compositional" NPMI of Lipinski et al. 2024.
-        eos: the token that ends a message; see Table.of.
+        eos: the token that ends a message, a number or a name; see Table.of.
 
     Returns:
         A score in [-1, 1]. The details have `pairs`, a DataFrame of all pairs that occur together with their number of

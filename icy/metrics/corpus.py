@@ -9,9 +9,11 @@ from icy.languages.tokens import PAD
 from .entropy import entropy
 from .entropy import mutual_information as information
 from .labels import message_labels
+from .repeated import of_repeated_rows
 from .score import Score, undefined, why_unvaried
 
 
+@of_repeated_rows
 def message_entropy(meanings: Any, messages: Any = None, *, eos: Any = None) -> Score:
     """Entropy of whole messages, in bits: -sum over distinct messages m of p(m) log2 p(m).
 
@@ -21,7 +23,7 @@ def message_entropy(meanings: Any, messages: Any = None, *, eos: Any = None) -> 
     Args:
         meanings: [N, A] attribute values, or a Language or Table, which may lack meanings.
         messages: [N, S] tokens, or sequences of any lengths.
-        eos: the token that ends a message; see Table.of.
+        eos: the token that ends a message, a number or a name; see Table.of.
 
     Returns:
         A score of at least 0 and at most log2 N, 0 if all messages are alike. The details have the number of distinct
@@ -45,6 +47,7 @@ def message_entropy(meanings: Any, messages: Any = None, *, eos: Any = None) -> 
     return Score("message_entropy", entropy(labels), len(table), {"eos": eos}, details)
 
 
+@of_repeated_rows
 def unique_messages(meanings: Any, messages: Any = None, *, share: bool = False, eos: Any = None) -> Score:
     """Number of distinct messages, or their share of the rows.
 
@@ -55,7 +58,7 @@ def unique_messages(meanings: Any, messages: Any = None, *, share: bool = False,
         meanings: [N, A] attribute values, or a Language or Table, which may lack meanings.
         messages: [N, S] tokens, or sequences of any lengths; an empty message is one more message.
         share: divide by the number of rows.
-        eos: the token that ends a message; see Table.of.
+        eos: the token that ends a message, a number or a name; see Table.of.
 
     Returns:
         A score of at least 0: a whole number from 1 to N, or from 1 / N to 1 if `share`. The details have both, as
@@ -77,6 +80,7 @@ def unique_messages(meanings: Any, messages: Any = None, *, share: bool = False,
     return Score("unique_messages", value, len(table), {"share": share, "eos": eos}, details)
 
 
+@of_repeated_rows
 def mutual_information(meanings: Any, messages: Any = None, *, normalised: bool = False, eos: Any = None) -> Score:
     """Mutual information of whole messages and whole meanings, in bits: H(meaning) + H(message) - H(both).
 
@@ -87,7 +91,7 @@ def mutual_information(meanings: Any, messages: Any = None, *, normalised: bool 
         meanings: [N, A] attribute values, or a Language.
         messages: [N, S] tokens, or sequences of any lengths.
         normalised: divide by the entropy of meanings, which gives the share of it that messages determine.
-        eos: the token that ends a message; see Table.of.
+        eos: the token that ends a message, a number or a name; see Table.of.
 
     Returns:
         A score of at least 0, and at most 1 if normalised. The details have the entropies of meanings and of messages,

@@ -17,6 +17,7 @@ from icy.languages.table import Table
 
 from .disentanglement import read_codes
 from .entropy import NOTHING, mutual_information
+from .repeated import of_repeated_rows
 from .score import Score, undefined, why_unvaried
 
 PARTS = ("disentanglement", "completeness", "informativeness")
@@ -25,6 +26,7 @@ ORDERS, GROUPS = 200, 10  # drawn orders of more dimensions, in groups that give
 Matrix = NDArray[np.float64]
 
 
+@of_repeated_rows
 def conflict_count(meanings: Any, messages: Any = None, *, eos: Any = None) -> Score:
     """Conflict count: how often a token at a position goes with another value than its most frequent one.
 
@@ -36,7 +38,7 @@ def conflict_count(meanings: Any, messages: Any = None, *, eos: Any = None) -> S
     Args:
         meanings: [N, A] attribute values, or a Language.
         messages: [N, S] tokens, or sequences of any lengths; the end of a shorter message counts as one more symbol.
-        eos: the token that ends a message; see Table.of.
+        eos: the token that ends a message, a number or a name; see Table.of.
 
     Returns:
         A score of at least 0, a whole number; 0 is compositional. The details have the position and the conflicts of
@@ -76,6 +78,7 @@ def conflict_count(meanings: Any, messages: Any = None, *, eos: Any = None) -> S
     return Score("conflict_count", count, rows, conventions, details)
 
 
+@of_repeated_rows
 def dci(
     meanings: Any,
     messages: Any = None,
@@ -104,7 +107,7 @@ def dci(
             the table, the mean over attributes: 1 if messages determine meanings.
         bins: number of equal-width bins that discretise each dimension of real codes.
         seed: of the drawn orders.
-        eos: the token that ends a message; see Table.of.
+        eos: the token that ends a message, a number or a name; see Table.of.
 
     Returns:
         A score in [0, 1]; with a standard error if orders were drawn. The details have all three parts, NaN where
@@ -218,6 +221,7 @@ def _drawn(factors: Sequence[Codes], parts: Sequence[Codes], seed: int) -> Itera
         yield found
 
 
+@of_repeated_rows
 def sap(meanings: Any, messages: Any = None, *, bins: int = 20, eos: Any = None) -> Score:
     """Separated attribute predictability (SAP): how much better one dimension predicts an attribute than the next.
 
@@ -231,7 +235,7 @@ def sap(meanings: Any, messages: Any = None, *, bins: int = 20, eos: Any = None)
         meanings: [N, A] attribute values, or a Language.
         messages: [N, D] tokens, or real codes: floats in any container, also if they are whole numbers.
         bins: number of equal-width bins that discretise each dimension of real codes.
-        eos: the token that ends a message; see Table.of.
+        eos: the token that ends a message, a number or a name; see Table.of.
 
     Returns:
         A score in [0, 1], with the gap of each attribute and the balanced accuracies, [A, D], in the details. Constant

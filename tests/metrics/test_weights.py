@@ -34,6 +34,8 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("topsim", {"meaning": "euclidean", "correlation": "pearson", "normalise": "mean"}),
     ("topsim", {"pairs": "ordered", "padded": True, "normalise": "max"}),
     ("topsim", {"meaning": unlike}),
+    ("topsim", {"message": "jaccard"}),
+    ("topsim", {"message": "cosine", "pairs": "ordered"}),
     ("topsim", {"message": unlike, "correlation": "pearson", "pairs": "ordered"}),
     ("topsim", {"pairs": 20}),
     ("topsim", {"pairs": "published"}),
@@ -375,3 +377,15 @@ def test_a_table_keeps_its_weights() -> None:
     again = Table.of(table, weights=[1, 0, 0.5])
     assert again.weights is not None
     assert again.weights.tolist() == [1, 0.5]
+
+
+@pytest.mark.parametrize("name", ["npmi", "message_entropy", "unique_messages", "mutual_information", "sap", "dci"])
+def test_metrics_that_count_rows_repeat_them_wherever_they_are_called(name: str) -> None:
+    meanings, messages, weights = random_table(5)
+    metric = getattr(metrics, name)
+    found = metric(Table.of(meanings, messages, weights=weights))
+    expected = metric(meanings.repeat(weights, 0), messages.repeat(weights, 0))
+    assert (found.value, found.rows) == (expected.value, len(meanings))
+    assert found.value != metric(meanings, messages).value or name == "unique_messages"
+    with pytest.raises(InvalidSettingError, match="weights must be whole numbers"):
+        metric(Table.of(meanings, messages, weights=weights / 2))

@@ -1,0 +1,26 @@
+"""Metrics that count rows, on tables with weights."""
+
+import functools
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeVar, cast
+
+from icy.languages.table import Table
+
+Metric = TypeVar("Metric", bound=Callable[..., Any])
+
+
+def of_repeated_rows(metric: Metric) -> Metric:
+    """Score a table with whole weights as its repeated rows, and give the number of rows without repeats.
+
+    Args:
+        metric: a function `(meanings, messages=None, **conventions)` that returns a Score and does not read weights.
+    """
+
+    @functools.wraps(metric)
+    def scored(meanings: Any, messages: Any = None, **conventions: Any) -> Any:
+        if isinstance(meanings, Table) and meanings.weights is not None:
+            return replace(metric(meanings.repeated(metric.__name__), messages, **conventions), rows=len(meanings))
+        return metric(meanings, messages, **conventions)
+
+    return cast(Metric, scored)
