@@ -111,7 +111,7 @@ def test_every_text_of_one_language_gives_one_table(texts: Any, tmp_path: Path) 
     rows=st.lists(st.lists(st.integers(0, 2**40), min_size=2, max_size=2), min_size=3, max_size=12),
     name=st.sampled_from([n for n in CONTAINERS if n not in ("bytes", "float16", "a tensor of bfloat16")]),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_random_languages_in_random_containers(rows: list[list[int]], name: str) -> None:
     if name == "a tensor of floats":
         rows = [[a % 2**24, b % 2**24] for a, b in rows]
