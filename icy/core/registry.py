@@ -512,7 +512,7 @@ def register_reader(name: str, target: str | None = None, **card: Unpack[Card]) 
     """Register a reader of files: a function `(file) -> icy.languages.readers.Found | None`.
 
     It is given an `icy.languages.readers.File`, and returns the columns of the file, or None if the file is not of its
-    format. Readers of plug-ins are asked before those of icy. Arguments and errors as for `register_sender`.
+    format. Readers of plug-ins are asked before icy's own. Arguments and errors as for `register_sender`.
     """
     return _register(READER, name, target, card)
 

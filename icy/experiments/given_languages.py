@@ -114,7 +114,7 @@ def read_language(path: Path) -> Language:
         InvalidSettingError: it does not give one message for every meaning.
     """
     if not path.exists():
-        raise StoreError(f"No grammar is called '{path}', and there is no file of this name.")
+        raise StoreError(f"No grammar is called '{path}', and no file has this name.")
     content = b""
     with suppress(OSError):  # which reading it as a language reports
         content = path.read_bytes()

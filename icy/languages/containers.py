@@ -16,7 +16,7 @@ MISSING_TYPES = ("NAType", "NaTType", "MaskedConstant")
 
 
 def is_missing(value: object) -> bool:
-    """Return whether a scalar of any library stands for a missing value: None, NaN, NaT, NA, or a masked entry."""
+    """Return whether a scalar of any library means a missing value: None, NaN, NaT, NA, or a masked entry."""
     if value is None or type(value).__name__ in MISSING_TYPES:
         return True
     try:
@@ -31,14 +31,14 @@ def unpacked(given: Any, what: str) -> NDArray[Any] | list[Any]:
     Args:
         given: a list, tuple, NumPy array (also masked), tensor, data frame or series of pandas or polars, table or
             array of Arrow, or whatever else can be iterated in order or turned into an array.
-        what: what it holds, for errors.
+        what: name of the entries, for errors.
 
     Returns:
         Numbers of any shape, or a list of plain values: whole numbers, floats, texts, None where a value is missing,
         lists of these, and any other value that can be hashed.
 
     Raises:
-        InvalidSettingError: this is no such container, or one that cannot be read.
+        InvalidSettingError: this is another thing, or cannot be read.
     """
     if isinstance(given, (str, bytes, dict, set, frozenset)) or np.isscalar(given) or given is None:
         kind = "one string" if isinstance(given, (str, bytes)) else f"a {type(given).__name__}"
@@ -84,7 +84,7 @@ def plain(value: Any) -> Any:
         return int(value)
     if isinstance(value, numbers.Number) and not hasattr(value, "tolist"):  # floats, fractions, decimals
         if isinstance(value, complex):
-            raise InvalidSettingError(f"{value} is a complex number, which is neither a value nor a token.")
+            raise InvalidSettingError(f"{value} is a complex number, which cannot be a value or a token.")
         return _whole_or_float(value)
     if hasattr(value, "as_py"):  # of Arrow
         return plain(value.as_py())
@@ -95,7 +95,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, Iterable) and hasattr(value, "__len__") and not isinstance(value, (set, frozenset, dict)):
         return [plain(v) for v in value]
     if isinstance(value, (dict, set)):
-        raise InvalidSettingError(f"A {type(value).__name__} is neither a value nor a token.")
+        raise InvalidSettingError(f"A {type(value).__name__} cannot be a value or a token.")
     return value
 
 
@@ -111,14 +111,14 @@ def _numbers(given: Any) -> NDArray[Any] | None:
         array = given.data
     elif hasattr(given, "itertuples"):
         if len({dtype.kind for dtype in given.dtypes if isinstance(dtype, np.dtype)} | _other_dtypes(given)) > 1:
-            return None  # whole numbers beside floats would lose digits
+            return None  # large whole numbers would lose digits as floats
         array = given.to_numpy()
     elif hasattr(given, "__array__") and not hasattr(given, "to_pylist") and not hasattr(given, "iter_rows"):
         array = np.asarray(given)
     else:
         return None
     if array.dtype.kind == "c":
-        raise InvalidSettingError("Complex numbers are neither values nor tokens.")
+        raise InvalidSettingError("Complex numbers cannot be values or tokens.")
     if array.dtype.kind == "b":
         return array.astype(np.int8)
     if array.dtype.kind == "f" and array.dtype.itemsize not in (4, 8):

@@ -141,7 +141,7 @@ class Language:
     ) -> Language:
         """Read a language from your own file, which has one row per meaning in any order.
 
-        Attribute values may be numbers or words: those of each attribute are numbered from 0 in order, and kept in
+        Attribute values may be numbers or words; the values of each attribute are numbered from 0 in order, and kept in
         `value_names`. Tokens that are numbers are kept, the letters a to z are 0 to 25, and any others are numbered
         from 0 in order. A file that `save` wrote is loaded as by `load`.
 

@@ -24,13 +24,13 @@ def without_missing(
         meanings: what `icy.languages.containers.unpacked` returned, or None if there are none.
         messages: likewise.
         weights: of the rows, [N], if there are any.
-        rule: says whether such rows are dropped.
+        rule: says whether these rows are dropped.
 
     Returns:
         Meanings, messages, weights, and the rule with the places of the rows that are left.
 
     Raises:
-        InvalidSettingError: a value is missing, and the rule refuses such rows.
+        InvalidSettingError: a value is missing, and the rule says to refuse.
     """
     gaps = dict.fromkeys(_rows_with_gaps(meanings, lambda row: None in row), 0)
     gaps |= {row: 1 for row in _rows_with_gaps(messages, lambda row: _is_broken(row, rule)) if row not in gaps}
@@ -46,7 +46,7 @@ def without_missing(
 
 
 def _refusal(entries: Any, row: int, side: int, rule: Rule) -> str:
-    """Return the sentence that says where a value is missing, and what can be done."""
+    """Return a sentence with the place of the missing value and the possible remedies."""
     what, instead = (
         ("value", "or give a value that is not known a name of its own"),
         ("message", "or write a message of no tokens as the token that ends it, which eos names"),
@@ -60,7 +60,7 @@ def _refusal(entries: Any, row: int, side: int, rule: Rule) -> str:
         where += f", {('attribute', 'token')[side]} {gap}"
     padding = "; if missing values fill messages up, name them as padding: pad=float('nan') (--pad nan)" if side else ""
     return (
-        f'There is no {what} in {where}; fill it in, leave such rows out (missing="drop", or --missing drop), '
+        f'There is no {what} in {where}; fill it in, drop rows with gaps (missing="drop", or --missing drop), '
         f"{instead}{padding}."
     )
 
@@ -72,7 +72,7 @@ def _rows_with_gaps(entries: Entries | None, broken: Any) -> list[int]:
 
 
 def _is_broken(row: list[Any], rule: Rule) -> bool:
-    """Return whether a token is missing, at the beginning or end only if missing values are no padding."""
+    """Return whether a token is missing, at the beginning or end only if missing values do not count as padding."""
     if None not in row:
         return False
     said = [place for place, token in enumerate(row) if token is not None]

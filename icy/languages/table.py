@@ -41,9 +41,9 @@ class Table:
             once. Metrics score a table with whole weights as they score its repeated rows, `repeated()`.
         drawn_from: for rows drawn with replacement, the original row that each is a copy of, [N].
         name: name of the table in reports.
-        read_as: what was taken for what, in words.
+        read_as: how the data were read, in words.
         removed: the tokens that ended, began or filled messages; they are not part of the vocabulary.
-        phrases: whether meanings are phrases, whose concepts mean the same at any place.
+        phrases: whether meanings are phrases: a concept means the same at any place.
     """
 
     meanings: Real[NDArray[Any], "meaning attr"]  # as many as messages, which `of` checks
@@ -76,18 +76,18 @@ class Table:
             meanings: a Language, a Table or a pair (meanings, messages); or the meanings alone: [N, A] whole numbers,
                 real numbers or names. None if there are only messages, which few metrics can score.
             messages: N messages, each a sequence of tokens of any length or a text. Tokens are whole numbers from 0, or
-                names. In a text every letter is a token, or what stands between spaces if any text has spaces.
+                names. In a text every letter is a token, or every word if any text has spaces.
             eos: the token that ends a message, a number or a name: this token and all that follow are dropped.
             vocab_size: V, with the tokens that are dropped; by default that of the Language, or the largest token plus
                 one.
             weights: how often each row counts, [N] numbers of at least 0, such as counts or frequencies; rows with
-                weight 0 are dropped. By default those of the Table, or 1 each.
+                weight 0 are dropped. By default the weights of the Table, or 1 each.
             **reading: further options of the rule of tokens: `tokens`, `start`, `pad`, `one_hot`, `argmax`,
                 `missing` and `phrases`; see `icy.languages.tokens.Rule`.
 
         Raises:
             InvalidSettingError: no rows, meanings of unequal length, different numbers of meanings and messages,
-                missing values, tokens that are negative or neither whole numbers nor names, an end token that does not
+                missing values, tokens that are negative or real numbers, an end token that does not
                 occur, data that can be read in two ways, a vocabulary that lacks some tokens, or
                 weights that are negative, not finite, all 0, too large, or not one per row.
             UnknownNameError: an unknown option.
@@ -177,12 +177,12 @@ class Table:
             phrases: whether the metric takes phrases of several lengths.
 
         Raises:
-            InvalidSettingError: there is no attribute, the meanings are real numbers, or phrases differ in length.
+            InvalidSettingError: no attributes, meanings that are real numbers, or phrases that differ in length.
         """
         self.require_meanings(metric)
         if self.phrases and not phrases and any(names is not None and None in names for names in self.value_names):
             raise InvalidSettingError(
-                f"{metric} is about attributes, of which every meaning has a value, and these are phrases of several "
+                f"{metric} needs a value of every attribute in each meaning, and these are phrases of several "
                 'lengths; cbm with concepts="items" and topsim measure them.'
             )
         if self.continuous:

@@ -1,4 +1,4 @@
-"""The one rule for what a token and a message are, for every container and every file: docs/your-languages.md."""
+"""The rule by which tokens and messages are read from every container and file: docs/your-languages.md."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PAD = -1  # fills messages up to the length of the longest
 LARGEST = 2**62  # numbers from here on are taken as names: differences of smaller ones fit in 64 bits
 WAYS = ("auto", "letters", "spaces", "whole")
 MISSING = ("refuse", "drop")
-SEPARATORS = ",;|/-_.:"  # one of which may stand between the tokens of a message
+SEPARATORS = ",;|/-_.:"  # one of them may separate the tokens of a message
 PLAIN_SEPARATORS = ",;|"  # which are never tokens
 BRACKETED = re.compile(r"(?:\w+\()?\s*[\[({<](.*?)[\])}>]\s*(?:,[^\[\](){}<>]*)?\)?", re.DOTALL)
 Names = tuple[Hashable, ...]
@@ -37,11 +37,11 @@ class Rule:
     """How to read meanings and messages where that is not plain from the data.
 
     Attributes:
-        tokens: what a token of a text is: a letter ("letters"), what stands between spaces ("spaces"), the whole text
-            ("whole"), or what stands between separators, such as "-"; "auto" determines it from all texts, and
+        tokens: how texts are divided into tokens: into letters ("letters"), at spaces ("spaces"), not at all ("whole"),
+            or at a separator, such as "-"; "auto" determines it from all texts, and
             refuses texts that can be read in two ways.
-        eos: the token that ends a message: it and all that follow are no part of the message.
-        start: the token that begins every message and is no part of it.
+        eos: the token that ends a message: it and all that follow are dropped.
+        start: the token that begins every message and is dropped.
         pad: the token that fills messages up before or after their tokens; NaN for missing values.
         one_hot: number of values of each attribute, if meanings are one-hot vectors side by side; one number if all
             attributes have as many; "no" if columns of 0 and 1 are attributes of their own.
@@ -83,8 +83,8 @@ class Messages:
     Attributes:
         tokens: numbers of the tokens, [N, S], PAD after the end of a message.
         names: names of the tokens, or None if they are the numbers.
-        spelling: what a token was in the texts, in words.
-        removed: the tokens that ended, began or filled messages and are no part of them.
+        spelling: how tokens were written, in words.
+        removed: the tokens that ended, began or filled messages, which were dropped.
     """
 
     tokens: Tokens
@@ -101,7 +101,7 @@ def read_messages(given: NDArray[Any] | list[Any], rule: Rule) -> Messages:
         rule: options.
 
     Raises:
-        InvalidSettingError: messages are no sequences of tokens, may be read in two ways, or lack the end token.
+        InvalidSettingError: messages are not sequences of tokens, may be read in two ways, or lack the end token.
     """
     if isinstance(given, np.ndarray):
         tokens, spelling = _of_array(given, rule)
@@ -136,7 +136,7 @@ def cut(
     """Remove the tokens that begin, end and fill messages, which `rule` names.
 
     Args:
-        tokens: [N, S], of which the first `lengths` of each row count.
+        tokens: [N, S]; the first `lengths` of each row count.
         lengths: [N].
         names: names of the tokens, if they have any.
         rule: names the tokens.
@@ -144,7 +144,7 @@ def cut(
         known: tokens that have been removed before, which need not occur.
 
     Raises:
-        InvalidSettingError: such a token does not occur, stands in a wrong place, or a token is negative.
+        InvalidSettingError: one of these tokens does not occur or is in a wrong place, or a token is negative.
     """
     columns = np.arange(tokens.shape[1])
     removed = list(known)
@@ -190,7 +190,7 @@ def cut(
 
 
 def _of_array(given: NDArray[Any], rule: Rule) -> tuple[NDArray[Any], str]:
-    """Return an array of numbers as tokens, [N, S], and what they were."""
+    """Return an array of numbers as tokens, [N, S], and how they were written."""
     if given.ndim == 1 and not rule.argmax:
         given, spelling = given[:, None], "a single token"
     else:
@@ -240,7 +240,7 @@ def is_one_hot(vectors: NDArray[Any]) -> bool:
 
 
 def _rows(given: list[Any], rule: Rule) -> tuple[list[list[Any]] | NDArray[Any], str]:
-    """Return the tokens of each message, and what a token was in words."""
+    """Return the tokens of each message, and how they were written, in words."""
     if all(isinstance(entry, str) for entry in given):
         return split(given, rule)
     if any(isinstance(entry, list) for entry in given):
@@ -322,7 +322,7 @@ def _require_not_negative(least: int) -> None:
 
 
 def split(texts: Sequence[str], rule: Rule) -> tuple[list[list[str]], str]:
-    """Split texts into tokens; return also what a token was, in words.
+    """Split texts into tokens; return also how they were written, in words.
 
     Raises:
         InvalidSettingError: the texts can be read in two ways, or do not suit the way that was asked for.
@@ -396,7 +396,7 @@ def _at(mark: str, texts: Sequence[str], rule: Rule) -> list[list[str]]:
 
 
 def _require_one_spelling(texts: Sequence[str], rule: Rule) -> None:
-    """Refuse letters between spaces beside messages of several letters without spaces; warn of numbers."""
+    """Refuse letters between spaces if other messages have several letters without spaces; warn of numbers."""
     plain = [len(text.split()) == 1 < len(text) for text in texts]
     letters = {token for text in texts if len(parts := text.split()) > 1 for token in parts}
     if not any(plain) or any(len(token) > 1 for token in letters):

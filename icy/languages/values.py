@@ -1,4 +1,4 @@
-"""The one rule for what an attribute value and a meaning are, for every container and every file."""
+"""The rule by which values and meanings are read from every container and file."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def read_meanings(given: NDArray[Any] | list[Any], rule: Rule) -> tuple[Meanings
         The values as numbers, [N, A], and for each attribute the names of values that were not numbers.
 
     Raises:
-        InvalidSettingError: these are no meanings of one number of attributes, or may be one-hot vectors.
+        InvalidSettingError: rows differ in their number of attributes, or may be one-hot vectors.
     """
     if isinstance(given, np.ndarray):
         if given.ndim == 3 and is_one_hot(given):
@@ -60,8 +60,8 @@ def _columns(rows: list[Any], rule: Rule) -> list[list[Any]]:
     lengths = [len(row) if isinstance(row, list) else -1 for row in table]
     if not table or min(lengths) < 1 or min(lengths) < max(lengths):
         raise InvalidSettingError(
-            "Meanings are a table, one row per meaning and one column per attribute, all rows equally long; what was "
-            f"given has the shape {_shape(rows)}."
+            "Meanings are a table, one row per meaning and one column per attribute, all rows equally long; the data "
+            f"given have the shape {_shape(rows)}."
         )
     found = list(chain.from_iterable(map(_apart, map(list, zip(*table, strict=True)))))
     return _split_evenly(found[0]) if len(found) == 1 else found
@@ -156,7 +156,7 @@ def values_of(column: Sequence[Any]) -> list[Any]:
 
 
 def _same_number(number: Any, entry: Any) -> bool:
-    """Return whether a number is what an entry says; digits beyond all floats are no infinite number."""
+    """Return whether a number equals an entry; digits beyond all floats do not mean infinity."""
     if isinstance(entry, str) and isinstance(number, float) and math.isinf(number):
         return "inf" in entry.lower()
     return bool(
@@ -215,7 +215,7 @@ def _decoded(
 
 
 def _sizes(given: Any, width: int) -> list[int]:
-    """Return the number of values of each attribute, of which one number stands for all."""
+    """Return the number of values of each attribute; one number is that of all."""
     many = list(given) if isinstance(given, (list, tuple)) else None
     if many is None:
         size = whole_number("number of values of a one-hot vector", given)

@@ -240,7 +240,7 @@ def sap(meanings: Any, messages: Any = None, *, bins: int = 20, eos: Any = None)
     Returns:
         A score in [0, 1], with the gap of each attribute and the balanced accuracies, [A, D], in the details. Constant
         attributes are left out; with a single dimension, the second-highest score is that of guessing. NaN if every
-        attribute is constant, or there is no dimension.
+        attribute is constant, or the code has zero dimensions.
 
     Raises:
         InvalidSettingError: an invalid table (see Table.of), continuous meanings, codes that are not finite, or fewer

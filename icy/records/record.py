@@ -30,8 +30,8 @@ class Record(TypedDict, total=False):
         kind: name of the kind of job, such as "probe" (since 0.2; before, pairs were "e2e" and all others "probe").
         side: "sender", "receiver", "pair", or what else a kind of job trains.
         model: qualified name, as in "sender/HierZero:GRU"; of a pair both names, joined by "+".
-        grammar: what the replicate was trained on; of a pair, in pre-training, or "none" from scratch. A language
-            that was given is NAME@DIGEST, with the hash of its content (since 0.2).
+        grammar: the grammar of the training; of a pair, that of pre-training, or "none" from scratch. A language that
+            was given is NAME@DIGEST, with the hash of its content (since 0.2).
         seed: of the words of the language, the initial weights and all draws.
         meanings: the space, as in "5x10".
         vocab_size: V, tokens.

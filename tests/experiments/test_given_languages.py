@@ -200,7 +200,7 @@ def test_results_outlive_the_file(tmp_path: Path) -> None:
     counter = Counter()
     icy.probe("sender/FC2L", name, out=out, watcher=counter, **{**given, "seeds": 3})
     assert len(counter.keys) == 2  # of the third seed
-    with pytest.raises(StoreError, match="and there is no file of this name"):
+    with pytest.raises(StoreError, match="and no file has this name"):
         icy.probe("sender/FC2L", file, out=out, **given)
     with pytest.raises(StoreError, match="give the file of this language"):
         icy.probe("sender/FC2L", name, out=tmp_path / "elsewhere", **given)

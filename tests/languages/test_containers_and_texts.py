@@ -160,7 +160,7 @@ def test_negative_tokens_ask_for_the_padding() -> None:
     [
         ({1: [2]}, "Messages are a sequence with an entry per row, and a dict was given"),
         (3, "a int was given"),
-        ([{1, 2}], "A set is neither a value nor a token"),
+        ([{1, 2}], "A set cannot be a value or a token"),
         ([1j], "complex number"),
         (np.array([1j]), "Complex numbers"),
         (torch.ones(1, 2, device="meta"), "Messages cannot be read from a Tensor: Cannot copy out of meta tensor"),

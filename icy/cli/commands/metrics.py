@@ -60,7 +60,7 @@ Examples:
 \b
 Your own table has a line per message: columns of attribute values, and a column `message` of letters (abba) or of
 tokens separated by spaces (12 7 0). Every row of a file counts; meanings may be missing or occur many times.
-icy says how it read a file, and refuses what can be read in two ways.
+icy says how it read a file, and refuses a file that can be read in two ways.
 """
 
 FROM_FILES = together(
@@ -69,10 +69,10 @@ FROM_FILES = together(
     click.option(
         "--tokens",
         metavar="letters|spaces|whole|SEPARATOR",
-        help="What is a token of a text; by default icy finds out.",
+        help="How to divide texts into tokens; by default icy finds out.",
     ),
     click.option("--eos", metavar="TOKEN", help="The token that ends a message; by default none does."),
-    click.option("--start", metavar="TOKEN", help="The token that begins every message and is no part of it."),
+    click.option("--start", metavar="TOKEN", help="The token that begins every message and is dropped."),
     click.option("--pad", metavar="TOKEN", help="The token that fills messages up; nan for missing values."),
     click.option(
         "--one-hot", metavar="K|K,L,...|no", help="Values of each attribute, of meanings that are one-hot vectors."

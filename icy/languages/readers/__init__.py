@@ -54,7 +54,7 @@ def read_table(
 
     Args:
         path: the file or folder. Its content determines the format.
-        meaning_columns: the columns, fields or keys that hold meanings; by default those that the format names, or in a
+        meaning_columns: the columns, fields or keys that hold meanings; by default those named by the format, or in a
             table m0, m1, ..., or all that do not hold messages.
         message_columns: likewise of messages; by default `message`, in any case, or t0, t1, ..., or all that do not
             hold meanings. Each of several columns holds one token.
@@ -63,7 +63,7 @@ def read_table(
             entries are read; see `icy.languages.tokens.Rule`.
 
     Returns:
-        The table, named after the language or the file. Its `read_as` says what was taken for what; a column taken for
+        The table, named after the language or the file. Its `read_as` says how the file was read; a column taken for
         an attribute by default that has another value in every row, like an id, is warned of.
 
     Raises:
@@ -74,7 +74,7 @@ def read_table(
     """
     place = Path(path)
     if not place.exists():
-        raise StoreError(f"'{path}' cannot be read: there is no such file.")
+        raise StoreError(f"'{path}' cannot be read: the file does not exist.")
     file = File(place, _listed(meaning_columns), _listed(message_columns), weights)
     try:
         return table_of(find(file), file, reading)
@@ -83,7 +83,7 @@ def read_table(
 
 
 def read_language(path: Path, vocab_size: int | None, name: str | None, options: Mapping[str, Any]) -> Language:
-    """Read a language; arguments and errors are those of `Language.read`."""
+    """Read a language; arguments and errors as for `Language.read`."""
     as_it_is = path.is_file() and all(option is None for option in options.values())
     if as_it_is and (language := own.read(File(path))) is not None:
         return language
@@ -108,7 +108,7 @@ def find(file: File) -> Any:
             raise StoreError(f"'{file.path}' cannot be read: {error}.") from error
         if found is not None:
             return found
-    raise StoreError(f"'{file.path}' is of no format that icy reads.")
+    raise StoreError(f"'{file.path}' has a format that icy does not know.")
 
 
 def _listed(columns: Columns) -> list[str]:

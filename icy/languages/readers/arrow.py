@@ -1,4 +1,4 @@
-"""Columns of files of Arrow: parquet and feather, whose entries may be lists."""
+"""Columns of parquet and feather files; their entries may be lists."""
 
 from __future__ import annotations
 

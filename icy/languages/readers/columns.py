@@ -28,7 +28,7 @@ def choose_columns(
     """Return the columns of meanings and of messages: those asked for, else by name, else the rest.
 
     Raises:
-        InvalidSettingError: a column is missing or asked for twice, or the columns cannot be told apart.
+        InvalidSettingError: a column is missing or asked for twice, or the columns cannot be distinguished.
     """
     tokens = list(message_columns or ()) or _default_message_columns(columns, meaning_columns)
     attributes = list(meaning_columns or ()) or _default_meaning_columns(columns, tokens)
@@ -40,7 +40,7 @@ def choose_columns(
     if "" in (*attributes, *tokens):
         raise InvalidSettingError(
             f"Column {list(columns).index('') + 1} has no name in the header: name it, or leave it out (pandas writes "
-            "such a column unless index=False), or say which columns are meanings and which messages."
+            "its index in this way unless index=False), or say which columns are meanings and which messages."
         )
     if not attributes or not tokens or len({*attributes, *tokens}) != len(attributes) + len(tokens):
         raise InvalidSettingError(

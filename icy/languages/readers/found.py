@@ -1,4 +1,4 @@
-"""What a reader takes, a file, and what it returns: columns as they stand there, before they become a table."""
+"""The argument of a reader, a file, and its result: columns as in the file, before they become a table."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from icy.core.csv_files import csv_text
 
-HEAD = 1 << 16  # bytes of a file by which readers recognize what they can read
+HEAD = 1 << 16  # bytes of a file by which readers recognize its format
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class File:
     Attributes:
         path: where it is.
         meaning_columns: the columns, fields or keys that hold meanings, if they were named.
-        message_columns: those that hold messages, if they were named.
+        message_columns: likewise for messages.
         weights: the column that says how often each row counts, if there is one.
     """
 
@@ -78,15 +78,15 @@ class Found:
     """The columns of a file. An entry is a plain value, a text, or a list or array of values.
 
     Attributes:
-        columns: the entries of each column, [N] each, or an array whose rows are the entries.
-        what: what the file was taken for, in words, as in "interactions of EGG".
+        columns: the entries of each column, [N] each, or an array with an entry per row.
+        what: the kind of file, in words, as in "interactions of EGG".
         meanings: the columns that hold meanings, if the format says so; none if it has no meanings.
         messages: the columns that hold messages, if the format says so.
-        places: where each row stands in the file, [N]; by default its number from 1.
-        place: what a place is called: "row" or "line".
+        places: line or row of each entry in the file, [N]; by default its number from 1.
+        place: "row" or "line", for errors.
         tokens: how the format separates the tokens of a text; see `icy.languages.tokens`.
         eos: the token that ends messages by the rules of the format, and nothing else.
-        phrases: whether meanings are phrases, whose concepts mean the same at any place.
+        phrases: whether meanings are phrases: a concept means the same at any place.
         remarks: what else the user should know of how the file was read, each without a full stop.
     """
 

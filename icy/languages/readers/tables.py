@@ -1,4 +1,4 @@
-"""A table of the columns that a reader found, and a sentence that says what was taken for what."""
+"""A table of the columns that a reader found, and a sentence that says how they were read."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 
 def table_of(found: Found | Language, file: File, reading: Mapping[str, Any]) -> Table:
-    """Return the table of what a reader found, named after the language or the file.
+    """Return the table of the columns that a reader found, named after the language or the file.
 
     Args:
         found: columns, or a language of icy.
@@ -31,7 +31,7 @@ def table_of(found: Found | Language, file: File, reading: Mapping[str, Any]) ->
         reading: options of `icy.languages.tokens.Rule`.
 
     Raises:
-        InvalidSettingError: there are no such columns, or their entries make no table.
+        InvalidSettingError: a column is missing, or the entries make no table.
     """
     if isinstance(found, Language):
         return replace(Table.of(found, **reading), read_as="a language of icy")
@@ -67,7 +67,7 @@ def table_of(found: Found | Language, file: File, reading: Mapping[str, Any]) ->
 
 
 def _usual_tokens(found: Found, tokens: Sequence[str]) -> str:
-    """Return what a token of a text is in these columns: t0 holds a whole one, as each of several columns does."""
+    """Return how texts of these columns are divided: t0 holds one token, as each of several columns does."""
     return "whole" if len(tokens) == 1 and re.fullmatch(r"t\d+", tokens[0]) else found.tokens
 
 
@@ -112,7 +112,7 @@ def _read_as(found: Found, file: File, attributes: Sequence[str], tokens: Sequen
 
 
 def _count(table: Table, attribute: int) -> str:
-    """Return how many values an attribute has, or that they are no classes."""
+    """Return how many values an attribute has, or that they are real numbers."""
     column = table.meanings[:, attribute]
     if table.continuous and (column != np.round(column)).any():
         return "real numbers"
@@ -120,7 +120,7 @@ def _count(table: Table, attribute: int) -> str:
 
 
 def _warn_of_numbering(table: Table) -> None:
-    """Warn of attributes with a value of their own in every row beside others, as an id has."""
+    """Warn of attributes with another value in every row, as an id has, if there are others."""
     for a, name in enumerate(table.attribute_names):
         real = _count(table, a) == "real numbers"
         if table.attributes > 1 and len(table) > 2 and not real and len(np.unique(table.meanings[:, a])) == len(table):

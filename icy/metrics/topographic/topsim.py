@@ -89,7 +89,7 @@ def topsim(
     Raises:
         InvalidSettingError: an invalid table (see Table.of), no meanings, Hamming distance of real numbers, Euclidean
             distance of names or of whole numbers more than 2^53 apart, a distance that is not finite, weights with
-            fractions unless pairs are "ordered", too many pairs to list, or no such device.
+            fractions unless pairs are "ordered", too many pairs to list, or an unknown device.
         UnknownNameError: an unknown convention.
 
     Example:
