@@ -115,6 +115,8 @@ def read_language(path: Path) -> Language:
     """
     if not path.exists():
         raise StoreError(f"No grammar is called '{path}', and no file has this name.")
+    if path.is_dir():
+        return _read.__wrapped__(path, b"")
     content = b""
     with suppress(OSError):  # which reading it as a language reports
         content = path.read_bytes()

@@ -163,8 +163,7 @@ def _plain_row(row: Any) -> Any:
     if not isinstance(row, (list, tuple)):
         if not any(hasattr(row, name) for name in ("to_pylist", "to_list", "tolist")) or hasattr(row, "detach"):
             return plain(row) if not isinstance(row, range) else list(row)
-        entries = row.tolist() if hasattr(row, "tolist") else row.to_pylist()
-        return [plain(v) for v in entries] if isinstance(entries, list) else plain(entries)
+        return [plain(v) for v in _listed(row)] if getattr(row, "ndim", 1) else plain(row.item())
     return list(row) if PLAIN.issuperset(map(type, row)) else [plain(v) for v in row]
 
 

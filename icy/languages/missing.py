@@ -16,14 +16,14 @@ Entries = NDArray[Any] | list[Any]
 
 
 def without_missing(
-    meanings: Entries | None, messages: Entries, weights: NDArray[Any] | None, rule: Rule
-) -> tuple[Entries | None, Entries, NDArray[Any] | None, Rule]:
-    """Return meanings and messages without the rows in which a value is missing.
+    meanings: Entries | None, messages: Entries, weights: Entries | None, rule: Rule
+) -> tuple[Entries | None, Entries, Entries | None, Rule]:
+    """Return meanings, messages and weights without the rows in which a value is missing.
 
     Args:
         meanings: what `icy.languages.containers.unpacked` returned, or None if there are none.
         messages: likewise.
-        weights: of the rows, [N], if there are any.
+        weights: likewise, of the rows.
         rule: says whether these rows are dropped.
 
     Returns:
@@ -32,51 +32,51 @@ def without_missing(
     Raises:
         InvalidSettingError: a value is missing, and the rule says to refuse.
     """
-    gaps = dict.fromkeys(_rows_with_gaps(meanings, lambda row: None in row), 0)
-    gaps |= {row: 1 for row in _rows_with_gaps(messages, lambda row: _is_broken(row, rule)) if row not in gaps}
+    sides = (meanings, messages, weights)
+    gaps: dict[int, int] = {}  # the first side with a gap, by row
+    for side, entries in enumerate(sides):
+        for row, entry in enumerate(entries if isinstance(entries, list) else ()):  # an array has no missing values
+            if _has_gap(entry, padded=side == 1 and rule.pads_missing):
+                gaps.setdefault(row, side)
     if not gaps:
-        return meanings, messages, weights, rule
+        return *sides, rule
     if rule.missing == "refuse":
         row = min(gaps)
-        raise InvalidSettingError(_refusal((meanings, messages)[gaps[row]], row, gaps[row], rule))
+        raise InvalidSettingError(_refusal(sides[gaps[row]][row], row, gaps[row], rule))  # type: ignore[index]
     left = [row for row in range(len(messages)) if row not in gaps]
-    kept = None if meanings is None else _some(meanings, left)
-    counts = None if weights is None else weights[left]
-    return kept, _some(messages, left), counts, replace(rule, place=lambda row: rule.place(left[row]))
+    kept = [None if entries is None else _some(entries, left) for entries in sides]
+    return kept[0], _some(messages, left), kept[2], replace(rule, place=lambda row: rule.place(left[row]))
 
 
-def _refusal(entries: Any, row: int, side: int, rule: Rule) -> str:
+def _has_gap(entry: Any, padded: bool = False) -> bool:
+    """Return whether an entry is missing or holds a missing value; at its ends none that pads a message."""
+    if not isinstance(entry, list):
+        return entry is None
+    if padded:
+        said = [place for place, token in enumerate(entry) if token is not None]
+        entry = entry[said[0] : said[-1] + 1] if said else []
+    return any(map(_has_gap, entry))
+
+
+def _refusal(entry: Any, row: int, side: int, rule: Rule) -> str:
     """Return a sentence with the place of the missing value and the possible remedies."""
     what, instead = (
         ("value", "or give a value that is not known a name of its own"),
         ("message", "or write a message of no tokens as the token that ends it, which eos names"),
+        ("weight", "or write 0"),
     )[side]
-    entry, names = entries[row], rule.columns[side]
-    gap = entry.index(None) if isinstance(entry, list) else 0
+    names = (*rule.columns, ())[side]
+    gap = next((place for place, value in enumerate(entry) if _has_gap(value)), 0) if isinstance(entry, list) else 0
     where = rule.place(row)
     if names:
         where += f", column {quoted(names[gap if len(names) > gap else 0])}"
     elif isinstance(entry, list):
         where += f", {('attribute', 'token')[side]} {gap}"
-    padding = "; if missing values fill messages up, name them as padding: pad=float('nan') (--pad nan)" if side else ""
+    padding = "; if missing values fill messages up, name them as padding: pad=float('nan') (--pad nan)"
     return (
         f'There is no {what} in {where}; fill it in, drop rows with gaps (missing="drop", or --missing drop), '
-        f"{instead}{padding}."
+        f"{instead}{padding if side == 1 and isinstance(entry, list) else ''}."
     )
-
-
-def _rows_with_gaps(entries: Entries | None, broken: Any) -> list[int]:
-    if entries is None or isinstance(entries, np.ndarray):  # which has no missing values
-        return []
-    return [place for place, row in enumerate(entries) if row is None or (isinstance(row, list) and broken(row))]
-
-
-def _is_broken(row: list[Any], rule: Rule) -> bool:
-    """Return whether a token is missing, at the beginning or end only if missing values do not count as padding."""
-    if None not in row:
-        return False
-    said = [place for place, token in enumerate(row) if token is not None]
-    return not rule.pads_missing or (bool(said) and said[-1] - said[0] + 1 > len(said))
 
 
 def _some(entries: Entries, rows: list[int]) -> Entries:

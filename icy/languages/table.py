@@ -20,7 +20,7 @@ from .codes import Codes, number, together
 from .containers import unpacked
 from .language import Language
 from .missing import without_missing
-from .tokens import PAD, Names, Rule, cut, read_messages
+from .tokens import PAD, Names, Rule, cut, read_messages, sorted_names
 from .values import read_meanings
 from .weights import read_weights
 
@@ -95,7 +95,7 @@ class Table:
         rule = _rule(eos=eos, **reading)
         if messages is None and not (isinstance(meanings, tuple) and len(meanings) == 2):
             table = _of_one(meanings, rule, reading)
-            table = table if weights is None else table._weighted_by(weights)
+            table = table if weights is None else table._weighted_by(weights, rule)
         else:
             one, other = meanings if messages is None else (meanings, messages)
             table = _of_two(one, other, weights, rule)
@@ -139,15 +139,18 @@ class Table:
         return [number(column) for column in self.meanings.T]
 
     @cached_property
+    def concepts(self) -> list[list[Hashable]]:
+        """The concepts of each meaning: its values, of phrases as many as each has."""
+        named = ([self.value_name(a, v) for a, v in enumerate(row)] for row in self.meanings.tolist())
+        return [[name for name in row if name is not None] for row in named]
+
+    @cached_property
     def compared(self) -> list[Codes]:
         """The discrete variables in which two meanings agree or differ: attributes, or of phrases the concepts."""
         if not self.phrases:
             return self.factors
-        rows = [[self.value_name(a, v) for a, v in enumerate(row)] for row in self.meanings.tolist()]
-        concepts = sorted(
-            {name for row in rows for name in row if name is not None}, key=lambda name: (str(type(name)), name)
-        )
-        return [np.array([concept in row for row in rows], dtype=np.int64) for concept in concepts]
+        concepts = sorted_names([concept for row in self.concepts for concept in row])
+        return [np.array([concept in row for row in self.concepts], dtype=np.int64) for concept in concepts]
 
     @cached_property
     def positions(self) -> list[Codes]:
@@ -254,7 +257,10 @@ class Table:
             return name in self.token_names and self.token_names.index(name) not in self.removed
         if not isinstance(name, numbers.Real) or name != int(name) or name in self.removed:
             return False
-        return bool(0 <= name < self.vocab_size + len(self.removed))
+        size = self.vocab_size
+        for token in self.removed:  # in order
+            size += 0 <= token <= size
+        return bool(0 <= name < size)
 
     def value_name(self, attribute: int, value: int) -> Hashable:
         """Return the name of an attribute's value."""
@@ -290,8 +296,11 @@ class Table:
         names = tuple(tuple(str(self.value_name(a, v)) for v in of_one) for a, of_one in enumerate(values))
         plain = tuple(map(str, range(counts[0])))
         tokens = self.messages
-        if self.token_names is not None and all(re.fullmatch("[a-z]", str(name)) for name in self.token_names):
-            tokens = np.array([ord(str(name)) - ord("a") for name in self.token_names])[tokens]
+        if self.token_names is not None:
+            used = [token for token in range(len(self.token_names)) if token not in self.removed]
+            tokens, letters = np.searchsorted(used, tokens), [str(self.token_names[token]) for token in used]
+            if all(re.fullmatch("[a-z]", letter) for letter in letters):
+                tokens = np.array([ord(letter) - ord("a") for letter in letters])[tokens]
         return Language.from_table(
             np.stack(self.factors, 1),
             tokens,
@@ -300,21 +309,21 @@ class Table:
             value_names=None if all(of_one == plain for of_one in names) else names,
         )
 
-    def _weighted_by(self, given: Any) -> "Table":
+    def _weighted_by(self, given: Any, rule: Rule) -> "Table":
         """Return the table with weights, without the rows with weight 0 and the tokens that only these have."""
-        weights = read_weights(given, len(self), Rule())
+        weights = read_weights(unpacked(given, "Weights"), len(self), rule)
         some = np.flatnonzero(weights)
         table = replace(self.rows(some), drawn_from=None if self.drawn_from is None else self.drawn_from[some])
         if len(some) < len(self):
             said = table.messages != PAD
             messages = table.messages[:, said.any(0)]
-            names = table.token_names
+            names, removed = table.token_names, self.removed
             if names is not None:
-                used = np.unique(table.messages[said])
+                used = np.union1d(table.messages[said], np.array(self.removed, dtype=np.int64))
                 names = tuple(names[token] for token in used)
                 messages = np.where(messages == PAD, PAD, np.searchsorted(used, messages))
+                removed = tuple(np.searchsorted(used, removed).tolist())
             size = self.vocab_size if names is None else 0
-            removed = self.removed if names is None else ()
             table = replace(table, messages=messages, token_names=names, vocab_size=size, removed=removed)
         return replace(table, weights=None if (weights[some] == 1).all() else weights[some])
 
@@ -359,7 +368,9 @@ def _of_two(meanings: Any, messages: Any, weights: Any, rule: Rule) -> Table:
             f"Every meaning has one message; {counted(len(meant), 'meaning')} and {counted(len(said), 'message')} were "
             "given."
         )
-    counts = None if weights is None else read_weights(weights, len(said), rule)
+    counts = None if weights is None else unpacked(weights, "Weights")
+    if counts is not None and len(counts) != len(said):
+        read_weights(counts, len(said), rule)
     meant, said, counts, rule = without_missing(meant, said, counts, rule)
     values, value_names = (
         (np.zeros((len(said), 0), dtype=np.int64), ()) if meant is None else read_meanings(meant, rule)
@@ -367,7 +378,7 @@ def _of_two(meanings: Any, messages: Any, weights: Any, rule: Rule) -> Table:
     read = read_messages(said, rule)
     table = Table(values, read.tokens, value_names, read.names, read_as=read.spelling, removed=read.removed)
     table = replace(table, phrases=rule.phrases)
-    return table if counts is None else table._weighted_by(counts)
+    return table if counts is None else table._weighted_by(counts, rule)
 
 
 def names_of_attributes(table: Table, given: Sequence[str] | None = None) -> list[str]:

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from icy.core.errors import InvalidSettingError, quoted, unknown
 from icy.core.text import listed
 
+from .containers import is_missing, plain
+
 log = logging.getLogger(__name__)
 PAD = -1  # fills messages up to the length of the longest
 LARGEST = 2**62  # numbers from here on are taken as names: differences of smaller ones fit in 64 bits
@@ -73,7 +75,7 @@ class Rule:
     @property
     def pads_missing(self) -> bool:
         """Whether missing values fill messages up."""
-        return self.pad is not None and (self.pad == "" or self.pad != self.pad)
+        return self.pad is not None and (is_missing(self.pad) or (isinstance(self.pad, str) and self.pad == ""))
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +153,7 @@ def cut(
 
     def numbered(token: Any, what: str) -> int | None:
         number = _number_of(token, names)
-        if number is not None and number in known:
+        if number is not None and number in (*known, *removed):  # as the token that ends messages also fills them
             return None
         if number is None or not ((tokens == number) & (columns < lengths[:, None])).any():
             some = np.unique(tokens[columns < lengths[:, None]])[:8].tolist()
@@ -295,6 +297,10 @@ def sorted_names(names: Sequence[Any]) -> Names:
 
 def _number_of(token: Any, names: Names | None) -> int | None:
     """Return the number of a token given as a number, a name, or the text of either; None if there is none."""
+    token = plain(token)
+    if isinstance(token, list):
+        raise InvalidSettingError(f"One token ends, begins or fills messages, and {quoted(token)} are several.")
+    token = int(token) if isinstance(token, float) and token.is_integer() else token
     if names is None:
         text = str(token)
         return int(text) if re.fullmatch(r"-?[0-9]+", text) else None
@@ -353,7 +359,8 @@ def split(texts: Sequence[str], rule: Rule) -> tuple[list[list[str]], str]:
         _require_one_spelling(texts, rule)
         return [text.split() for text in texts], "tokens between spaces"
     _require_letters(texts, rule)
-    return [list(text) for text in texts], "a letter each" if any(len(text) > 1 for text in texts) else "a single token"
+    letters = [[c for c in text if not c.isspace()] for text in texts]
+    return letters, "a letter each" if any(len(row) > 1 for row in letters) else "a single token"
 
 
 def parts_of(text: str) -> list[str]:
@@ -361,7 +368,7 @@ def parts_of(text: str) -> list[str]:
     parts = re.split("[,;]", text.strip(" ,;")) if re.search("[,;]", text) else text.split()
     plain = [part.strip().strip("'\"") for part in parts]
     if any(re.search(r"[\[\](){}]", part) for part in plain):
-        raise InvalidSettingError(f"'{text}' is a list of lists, and a message is one list of tokens.")
+        raise InvalidSettingError(f"'{text}' is a list of lists, and a message or meaning is one list.")
     return [re.sub(r"^(-?[0-9]+)\.0*$", r"\1", part) for part in plain if part or len(plain) > 1]
 
 

@@ -42,7 +42,7 @@ def read_meanings(given: NDArray[Any] | list[Any], rule: Rule) -> tuple[Meanings
         columns = None if given.ndim == 2 and given.dtype.kind != "O" else _columns(given.tolist(), rule)
     else:
         columns = _columns(given, rule)
-    values, names = _of_numbers(given) if columns is None else _of_columns(columns)  # type: ignore[arg-type]
+    values, names = _of_numbers(given) if columns is None else _of_columns(columns, rule.phrases)  # type: ignore[arg-type]
     return _decoded(values, names, rule)
 
 
@@ -54,6 +54,8 @@ def _columns(rows: list[Any], rule: Rule) -> list[list[Any]]:
     if rule.phrases and all(isinstance(row, list) for row in rows):
         phrases = [row[0] if len(row) == 1 and isinstance(row[0], list) else row for row in rows]
         longest = max(map(len, phrases), default=0)
+        if not longest:
+            raise InvalidSettingError("All phrases are empty: there is nothing to compare messages with.")
         return [[phrase[at] if at < len(phrase) else None for phrase in phrases] for at in range(longest)]
     texts = bool(rows) and all(isinstance(row, str) for row in rows)
     table = [[row] for row in rows] if texts else rows
@@ -117,9 +119,15 @@ def _of_numbers(table: NDArray[Any]) -> tuple[Meanings, tuple[Names | None, ...]
     return (whole, ()) if (whole == table).all() else (table.astype(np.float64), ())
 
 
-def _of_columns(columns: Sequence[Sequence[Any]]) -> tuple[Meanings, tuple[Names | None, ...]]:
-    """Return columns of numbers and names as numbers, and the names of each attribute that has names."""
+def _of_columns(columns: Sequence[Sequence[Any]], phrases: bool = False) -> tuple[Meanings, tuple[Names | None, ...]]:
+    """Return columns of numbers and names as numbers, and the names of each attribute that has names.
+
+    The concepts of phrases are the same at any place, and so are numbers only if all are.
+    """
     read = [values_of(column) for column in columns]
+    if phrases:
+        said = iter(values_of([concept for column in columns for concept in column if concept is not None]))
+        read = [[None if concept is None else next(said) for concept in column] for column in columns]
     real = any(isinstance(v, float) for column in read for v in column)
     if real and all(isinstance(v, (int, float)) for column in read for v in column):
         table = np.array(read, dtype=float).T

@@ -11,29 +11,32 @@ from numpy.typing import NDArray
 from icy.core.errors import InvalidSettingError, quoted
 from icy.core.text import counted
 
-from .containers import plain
 from .tokens import Rule
 from .values import values_of
 
 MOST_WEIGHT = 2**53  # sums of whole weights are exact below it, as floats too
 
 
-def read_weights(given: Any, rows: int, rule: Rule) -> NDArray[Any]:
+def read_weights(given: NDArray[Any] | list[Any], rows: int, rule: Rule) -> NDArray[Any]:
     """Return weights of rows, [N]: integers if all are whole.
+
+    Args:
+        given: what `icy.languages.containers.unpacked` returned.
+        rows: number of rows, N.
+        rule: has the words for the place of a row.
 
     Raises:
         InvalidSettingError: weights that are negative, not finite, all 0, too large, or not one per row.
     """
-    values = [plain(value) for value in given] if hasattr(given, "__iter__") and not isinstance(given, str) else None
-    if values is None or len(values) != rows:
-        found = "one number" if values is None else counted(len(values), "weight")
-        raise InvalidSettingError(f"Every row has one weight; {found} for {counted(rows, 'row')} were given.")
-    values = values_of(values)
+    if len(given) != rows:
+        raise InvalidSettingError(
+            f"Every row has one weight; {counted(len(given), 'weight')} for {counted(rows, 'row')} were given."
+        )
+    values = values_of(given.tolist() if isinstance(given, np.ndarray) else given)
     for row, value in enumerate(values):
         if not isinstance(value, numbers.Real) or not 0 <= value < np.inf:  # type: ignore[operator]
-            shown = "missing" if value is None else quoted(value)
             raise InvalidSettingError(
-                f"Weights of rows are numbers of at least 0, and that of {rule.place(row)} is {shown}."
+                f"Weights of rows are numbers of at least 0, and that of {rule.place(row)} is {quoted(value)}."
             )
     if not 0 < (total := sum(values)) < MOST_WEIGHT:
         raise InvalidSettingError(f"The sum of weights is above 0 and below 2^53, not {quoted(total)}; scale them.")

@@ -66,7 +66,7 @@ def npmi(meanings: Any, messages: Any = None, *, units: str = "tokens", eos: Any
     best = np.full(len(concept_names), -1.0)  # of a concept that has empty messages alone
     np.maximum.at(best, pairs.col, found)
     details = {"pairs": _frame(pairs, found, token_names, concept_names)}
-    return Score("npmi", float(best.mean()), len(table), conventions, details)
+    return Score("npmi", float(np.clip(best.mean(), -1, 1)), len(table), conventions, details)
 
 
 def _tokens(table: Table) -> tuple[tuple[csr_array, Names], tuple[csr_array, Names]]:

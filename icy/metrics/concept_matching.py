@@ -17,6 +17,7 @@ from icy.core.memory import require_memory
 from icy.core.streams import stream
 from icy.core.text import counted
 from icy.languages.codes import Codes, number, together
+from icy.languages.containers import plain
 from icy.languages.table import Table
 from icy.languages.tokens import PAD
 
@@ -279,8 +280,7 @@ def _items(meanings: Any, messages: Any, eos: Any) -> tuple[Table, _Side]:
     if messages is None:
         table = Table.of(meanings, eos=eos)
         table.require_discrete("cbm", phrases=True)
-        named = ([table.value_name(a, v) for a, v in enumerate(row)] for row in table.meanings)
-        meanings = [[name for name in phrase if name is not None] for phrase in named]
+        meanings = table.concepts
     if not isinstance(meanings, Iterable):
         raise InvalidSettingError(f"Phrases are a sequence of phrases, one for every message, not {meanings!r}.")
     phrases = [_phrase(given) for given in meanings]
@@ -294,7 +294,9 @@ def _phrase(given: Any) -> list[Hashable]:
     phrase = given.tolist() if hasattr(given, "tolist") else given
     if isinstance(phrase, str) or not isinstance(phrase, Iterable):
         raise InvalidSettingError(f"A phrase is a sequence of concepts, not {phrase!r}; cut it into its concepts.")
-    concepts = list(phrase)
+    concepts = [concept if isinstance(concept, tuple) else plain(concept) for concept in phrase]
+    if None in concepts:
+        raise InvalidSettingError(f"A concept is missing in the phrase {concepts!r}; leave the row out.")
     if not concepts:
         raise InvalidSettingError("A phrase without a concept cannot be matched; leave its row out.")
     try:

@@ -16,6 +16,7 @@ from icy.core.streams import stream
 from icy.core.surroundings import standard_state
 from icy.languages.table import Table
 
+from .repeated import of_repeated_rows
 from .score import Score, undefined
 from .significance import PermutationTest, compare_with_chance, draw_permutations, resolve_alternative
 from .topographic.progress import Progress, progress_callback
@@ -167,7 +168,7 @@ def permutation_test(
     permutations: int = 1000,
     alternative: str = "better",
     seed: int = 0,
-    eos: int | None = None,
+    eos: Any = None,
     progress: bool | Progress | None = None,
     **conventions: Any,
 ) -> PermutationTest:
@@ -271,9 +272,7 @@ def _measured(entry: Entry, table: Table, conventions: Mapping[str, Any]) -> Sco
     """Return a metric's score; raise UnknownNameError for a convention that it does not take."""
     import inspect
 
-    metric, rows = entry.load(), len(table)
-    if not entry.weighted:
-        table = table.repeated(f"{entry.name}, which does not read weights,")
+    metric = entry.load() if entry.weighted else of_repeated_rows(entry.load())
     taken = inspect.signature(metric).parameters
     for name in conventions:
         if name not in taken and not any(p.kind == p.VAR_KEYWORD for p in taken.values()):
@@ -286,7 +285,7 @@ def _measured(entry: Entry, table: Table, conventions: Mapping[str, Any]) -> Sco
         raise
     if not isinstance(score, Score):
         raise PluginError(f"{entry.qualified} returns a {type(score).__name__}, not an icy.metrics.Score.")
-    return score if rows == len(table) else replace(score, rows=rows)
+    return score
 
 
 def _exchangeable(table: Table) -> Table:
@@ -320,6 +319,8 @@ def _tested(
     alternative = resolve_alternative(alternative, entry.name)
     if score.why:
         return PermutationTest(entry.name, math.nan, alternative=alternative, why=score.why)
+    if score.rows != len(table):  # rows with weights, of which tre reads as many as are given, and here all
+        score = _measured(entry, table, conventions)
     fast = entry.load() is topsim
     values = permuted_topsim(table, orders, {**entry.defaults, **conventions}, progress) if fast else None
     if values is None:

@@ -20,7 +20,10 @@ def of_repeated_rows(metric: Metric) -> Metric:
     @functools.wraps(metric)
     def scored(meanings: Any, messages: Any = None, **conventions: Any) -> Any:
         if isinstance(meanings, Table) and meanings.weights is not None:
-            return replace(metric(meanings.repeated(metric.__name__), messages, **conventions), rows=len(meanings))
+            return replace(
+                metric(meanings.repeated(getattr(metric, "__name__", "This metric")), messages, **conventions),
+                rows=len(meanings),
+            )
         return metric(meanings, messages, **conventions)
 
     return cast(Metric, scored)

@@ -45,7 +45,20 @@ if TYPE_CHECKING:
 
 
 EXACT_ROWS = 20_000  # up to so many rows all pairs are compared by default, which takes seconds
-SUFFIXES = (".csv", ".tsv", ".parquet", ".npz", ".npy", ".pt", ".json", ".jsonl", ".msg")  # of files, also missing ones
+SUFFIXES = (
+    ".csv",
+    ".tsv",
+    ".parquet",
+    ".feather",
+    ".npz",
+    ".npy",
+    ".pt",
+    ".pth",
+    ".json",
+    ".jsonl",
+    ".ndjson",
+    ".msg",
+)  # of files, also missing ones
 DRAWN_PAIRS = 1_000_000  # beyond, for a standard error of about 0.001 at most
 
 EPILOG = """\b

@@ -14,6 +14,7 @@ from typing import Any
 from icy.core.errors import IcyError, StoreError
 from icy.core.registry import READER, register_reader, registry
 from icy.languages.language import Language
+from icy.languages.storage import reading
 from icy.languages.table import Table
 
 from . import own
@@ -100,12 +101,8 @@ def find(file: File) -> Any:
     """
     order = list(READERS)
     for entry in sorted(registry.entries(READER), key=lambda e: order.index(e.name) if e.name in order else -1):
-        try:
+        with reading(f"'{file.path}' cannot be read"):
             found = entry.load()(file)
-        except IcyError:
-            raise
-        except (OSError, UnicodeError) as error:
-            raise StoreError(f"'{file.path}' cannot be read: {error}.") from error
         if found is not None:
             return found
     raise StoreError(f"'{file.path}' has a format that icy does not know.")

@@ -12,7 +12,7 @@ from .columns import require_distinct
 from .found import File, Found
 
 
-def read(file: File) -> Found:
+def read(file: File) -> Found | None:
     """Read a table; an empty entry is missing, and "nan" and "null" are texts like any other.
 
     Raises:
@@ -20,6 +20,8 @@ def read(file: File) -> Found:
         InvalidSettingError: no rows, a name that several columns have, or a row of more or fewer entries than the
             header.
     """
+    if file.path.is_dir():
+        return None
     try:
         separator, text = separated(file.text, "\t" if file.path.suffix.lower() == ".tsv" else ",")
         rows = _rows(text, separator)

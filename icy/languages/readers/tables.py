@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from icy.core.errors import unknown
+from icy.core.errors import InvalidSettingError, unknown
 from icy.core.text import counted, listed
 from icy.languages.language import Language
 from icy.languages.table import Table
@@ -34,6 +34,8 @@ def table_of(found: Found | Language, file: File, reading: Mapping[str, Any]) ->
         InvalidSettingError: a column is missing, or the entries make no table.
     """
     if isinstance(found, Language):
+        if file.meaning_columns or file.message_columns or file.weights:
+            raise InvalidSettingError("A language of icy has its own columns, so none can be chosen, and no weights.")
         return replace(Table.of(found, **reading), read_as="a language of icy")
     if file.weights is not None and file.weights not in found.columns:
         raise unknown("column", file.weights, list(found.columns))
@@ -44,6 +46,9 @@ def table_of(found: Found | Language, file: File, reading: Mapping[str, Any]) ->
         )
     else:
         attributes, tokens = list(found.meanings), list(found.messages)
+    for name in (*attributes, *tokens):
+        if name not in found.columns:
+            raise unknown("column", name, list(found.columns))
     places = found.places or range(1, len(found.columns[tokens[0]]) + 1)
     options = {"tokens": _usual_tokens(found, tokens), "eos": found.eos, "phrases": found.phrases, **reading}
     table = Table.of(
@@ -59,8 +64,9 @@ def table_of(found: Found | Language, file: File, reading: Mapping[str, Any]) ->
     if found.eos is not None and "eos" not in reading:
         table = replace(table, read_as=f"{table.read_as}, without {found.eos}, which ends them")
     table = replace(table, name=file.path.stem, attribute_names=_names(attributes, table))
-    _warn_of_constants(table)
-    if not file.meaning_columns and found.meanings is None:
+    if not table.phrases:
+        _warn_of_constants(table)
+    if not table.phrases and not file.meaning_columns and found.meanings is None:
         _warn_of_numbering(table)
         _warn_of_counts(table)
     return replace(table, read_as=_read_as(found, file, attributes, tokens, table))
@@ -96,7 +102,11 @@ def _names(attributes: Sequence[str], table: Table) -> tuple[str, ...]:
 def _read_as(found: Found, file: File, attributes: Sequence[str], tokens: Sequence[str], table: Table) -> str:
     """Return a line that says which columns were taken for what."""
     parts = []
-    if attributes:
+    if table.phrases:
+        lengths = [len(phrase) for phrase in table.concepts]
+        least = "" if min(lengths) == max(lengths) else f"{min(lengths)} to "
+        parts.append(f"phrases of {least}{counted(max(lengths), 'concept')} in {listed(attributes)}")
+    elif attributes:
         names = counted(table.attributes, "attribute").partition(" ")[2]
         shown = [f"{name} ({_count(table, a)})" for a, name in enumerate(table.attribute_names)]
         several = "" if len(attributes) == table.attributes else f"{listed(attributes)} as {table.attributes} "

@@ -64,15 +64,19 @@ def meaning_distance(table: Table, distance: str | RowDistance) -> Distance:
 
     Raises:
         UnknownNameError: an unknown name.
-        InvalidSettingError: no meanings, Hamming distance of real numbers, or Euclidean distance of names or of whole
-            numbers more than 2^53 apart.
+        InvalidSettingError: no meanings, Euclidean distance or a function of phrases, Hamming distance of real numbers,
+            or Euclidean distance of names or of whole numbers more than 2^53 apart.
     """
     table.require_meanings("topsim")
+    if table.phrases and (callable(distance) or distance == "euclidean"):
+        raise InvalidSettingError("Phrases are sets of concepts: take the distance hamming or cosine of meanings.")
     if callable(distance):
         return FunctionDistance(list(table.meanings), distance)
     if distance == "euclidean":
         _require_numbers(table)
         return Euclidean(table.meanings)
+    if distance == "cosine" and table.phrases:
+        return Cosine(np.stack(table.compared, 1).astype(float))
     if distance == "cosine":
         return Cosine(table.meanings) if table.continuous else Hamming(table.compared, share=True)
     if distance != "hamming":
