@@ -52,10 +52,10 @@ def similarity(spoken: Spoken, of: str = "phrase") -> Score:
     if of != "phrase":
         if spoken.objects is None:
             raise InvalidSettingError(f"Topsim of {of} needs them, and only phrases and messages are there.")
-        return topsim(Table.of(spoken.objects, spoken.tokens, one_hot="no"), meaning="cosine")
+        return topsim(Table.of(spoken.objects, spoken.tokens, one_hot="no", argmax=False), meaning="cosine")
     lengths = spoken.phrases.sum(1, keepdims=True)
     if np.ptp(lengths) == 0:  # then the share of entries that differ is the same but for a factor, and soon counted
-        table = Table.of(spoken.phrases.astype(np.int64), spoken.tokens, one_hot="no")
+        table = Table.of(spoken.phrases.astype(np.int64), spoken.tokens, one_hot="no", argmax=False)
         return topsim(table, meaning="cosine")
     return topsim(spoken.phrases / np.sqrt(lengths), spoken.tokens, meaning="cosine")
 

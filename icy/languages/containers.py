@@ -94,7 +94,7 @@ def plain(value: Any) -> Any:
         return _plain_row(value)
     if isinstance(value, Iterable) and hasattr(value, "__len__") and not isinstance(value, (set, frozenset, dict)):
         return [plain(v) for v in value]
-    if isinstance(value, (dict, set)):
+    if isinstance(value, (dict, set, frozenset)):
         raise InvalidSettingError(f"A {type(value).__name__} cannot be a value or a token.")
     return value
 
@@ -163,7 +163,7 @@ def _plain_row(row: Any) -> Any:
     if not isinstance(row, (list, tuple)):
         if not any(hasattr(row, name) for name in ("to_pylist", "to_list", "tolist")) or hasattr(row, "detach"):
             return plain(row) if not isinstance(row, range) else list(row)
-        return [plain(v) for v in _listed(row)] if getattr(row, "ndim", 1) else plain(row.item())
+        return [plain(v) for v in _listed(row)] if getattr(row, "ndim", 1) else plain(row.tolist())
     return list(row) if PLAIN.issuperset(map(type, row)) else [plain(v) for v in row]
 
 

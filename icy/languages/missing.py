@@ -44,6 +44,8 @@ def without_missing(
         row = min(gaps)
         raise InvalidSettingError(_refusal(sides[gaps[row]][row], row, gaps[row], rule))  # type: ignore[index]
     left = [row for row in range(len(messages)) if row not in gaps]
+    if not left:
+        raise InvalidSettingError("Every row has a missing value, so that no row is left.")
     kept = [None if entries is None else _some(entries, left) for entries in sides]
     return kept[0], _some(messages, left), kept[2], replace(rule, place=lambda row: rule.place(left[row]))
 

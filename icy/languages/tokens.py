@@ -24,7 +24,10 @@ WAYS = ("auto", "letters", "spaces", "whole")
 MISSING = ("refuse", "drop")
 SEPARATORS = ",;|/-_.:"  # one of them may separate the tokens of a message
 PLAIN_SEPARATORS = ",;|"  # which are never tokens
-BRACKETED = re.compile(r"(?:\w+\()?\s*[\[({<](.*?)[\])}>]\s*(?:,[^\[\](){}<>]*)?\)?", re.DOTALL)
+BRACKETED = re.compile(r"(?:\w+\()?\s*[\[(](.*?)[\])]\s*(?:,[^\[\]()]*)?\)?", re.DOTALL)
+WRAPPED = re.compile(r"\b[a-zA-Z][\w.]*\(([^()]*)\)")  # a scalar of a library: np.int64(3), tensor(3)
+ENTRY = re.compile(r"'([^']*)'|\"([^\"]*)\"|([^\s,;'\"]+)")  # of a list in text: in quotes, or without
+DECIMAL = re.compile(r"-?(\d+\.\d*|\.\d+|\d+(\.\d*)?[eE][+-]?\d+)")
 Names = tuple[Hashable, ...]
 Tokens = Int64[NDArray[np.int64], "batch length"]
 
@@ -67,8 +70,8 @@ class Rule:
     columns: tuple[Sequence[str], Sequence[str]] = ((), ())
 
     def __post_init__(self) -> None:
-        if self.missing not in MISSING:
-            raise unknown("treatment of missing values", self.missing, MISSING)
+        if not isinstance(self.missing, str) or self.missing not in MISSING:
+            raise unknown("treatment of missing values", str(self.missing), MISSING)
         if not isinstance(self.tokens, str) or not self.tokens:
             raise InvalidSettingError(f"tokens are {listed(WAYS, 'or')}, or a separator, not {quoted(self.tokens)}.")
 
@@ -116,7 +119,11 @@ def read_messages(given: NDArray[Any] | list[Any], rule: Rule) -> Messages:
     flat = [token for row in rows for token in row]
     if not all(isinstance(token, int) for token in flat):
         numbers = _as_numbers(flat)
-        rows = rows if numbers is None else [[numbers[token] for token in row] for row in rows]
+        if numbers is not None:
+            found = _discrete([[numbers[token] for token in row] for row in rows], rule)
+            if isinstance(found, np.ndarray):
+                return read_messages(found, rule)
+            rows = found
         flat = [token for row in rows for token in row]
     names: Names | None = None
     if not (all(isinstance(token, int) for token in flat) and _fits(flat)):
@@ -164,6 +171,15 @@ def cut(
         removed.append(number)
         return number
 
+    pad = None
+    if rule.pad is not None and not rule.pads_missing and _number_of(rule.pad, names) != _number_of(rule.eos, names):
+        pad = numbered(rule.pad, "padding")
+    if pad is not None:  # before and after the message, where a token that ends it may come first
+        said = (tokens != pad) & (columns < lengths[:, None])
+        first = np.where(said.any(1), said.argmax(1), 0)
+        last = np.where(said.any(1), tokens.shape[1] - said[:, ::-1].argmax(1), 0)
+        source = np.minimum(columns + first[:, None], max(tokens.shape[1] - 1, 0))
+        tokens, lengths = np.take_along_axis(tokens, source, 1), last - first
     if rule.start is not None and (start := numbered(rule.start, "start")) is not None:
         begins = (tokens[:, :1] == start).ravel() & (lengths > 0)
         if not begins.all():
@@ -173,15 +189,9 @@ def cut(
     if rule.eos is not None and (eos := numbered(rule.eos, "end")) is not None:
         ends = (tokens == eos) & (columns < lengths[:, None])
         lengths = np.where(ends.any(1), ends.argmax(1), lengths) if tokens.shape[1] else lengths
-    if rule.pad is not None and not rule.pads_missing and (pad := numbered(rule.pad, "padding")) is not None:
-        said = (tokens != pad) & (columns < lengths[:, None])
-        first = np.where(said.any(1), said.argmax(1), 0)
-        last = np.where(said.any(1), tokens.shape[1] - said[:, ::-1].argmax(1), 0)
-        if (gaps := last - first != said.sum(1)).any():
-            row = int(np.argmax(gaps))
-            raise InvalidSettingError(f"The padding {quoted(rule.pad)} stands between tokens in {rule.place(row)}.")
-        source = np.minimum(columns + first[:, None], max(tokens.shape[1] - 1, 0))
-        tokens, lengths = np.take_along_axis(tokens, source, 1), last - first
+    if pad is not None and (gaps := ((tokens == pad) & (columns < lengths[:, None])).any(1)).any():
+        row = int(np.argmax(gaps))
+        raise InvalidSettingError(f"The padding {quoted(rule.pad)} is between tokens in {rule.place(row)}.")
     within = columns < lengths[:, None]
     _require_not_negative(int(tokens.min(where=within, initial=0)))
     shown = np.where(within, tokens, PAD)[:, : int(lengths.max(initial=0))]
@@ -206,13 +216,13 @@ def _of_array(given: NDArray[Any], rule: Rule) -> tuple[NDArray[Any], str]:
             f"Messages are a table, a row per message and a column per token; the shape {given.shape} is none. "
             "argmax=True (--argmax) takes the largest entry of each vector for a token."
         )
+    if rule.argmax is None and looks_one_hot(given):
+        raise InvalidSettingError(
+            f"Messages of {given.shape[1]} numbers with a single 1 can be read in two ways: as one-hot vectors of a "
+            f"symbol each (argmax=True, or --argmax), or as {given.shape[1]} tokens each (argmax=False, or "
+            "--no-argmax)."
+        )
     if given.dtype.kind == "f":
-        if rule.argmax is None and len(given) > 2 < given.shape[1] and is_one_hot(given):
-            raise InvalidSettingError(
-                f"Messages of {given.shape[1]} floats with a single 1 can be read in two ways: as one-hot vectors of a "
-                f"symbol each (argmax=True, or --argmax), or as {given.shape[1]} tokens each (argmax=False, or "
-                "--no-argmax)."
-            )
         given = _whole(given, rule)
     return given, spelling
 
@@ -241,6 +251,13 @@ def is_one_hot(vectors: NDArray[Any]) -> bool:
     return bool(((vectors == 0) | (vectors == 1)).all() and (vectors.sum(-1) == 1).all())
 
 
+def looks_one_hot(messages: NDArray[Any]) -> bool:
+    """Return whether messages [N, S] look like one-hot vectors: several symbols, each as a vector with a single 1."""
+    if len(messages) < 3 or messages.shape[1] < 3 or not is_one_hot(messages):
+        return False
+    return len(np.unique(messages, axis=0)) > 2
+
+
 def _rows(given: list[Any], rule: Rule) -> tuple[list[list[Any]] | NDArray[Any], str]:
     """Return the tokens of each message, and how they were written, in words."""
     if all(isinstance(entry, str) for entry in given):
@@ -260,15 +277,29 @@ def _rows(given: list[Any], rule: Rule) -> tuple[list[list[Any]] | NDArray[Any],
             raise InvalidSettingError("A token is a single value, and some of these messages hold lists.") from None
     if rule.pads_missing:
         given = [_without_missing(row) for row in given]
-    real = next(
-        ((r, t) for r, row in enumerate(given) for t in row if isinstance(t, float) and not t.is_integer()), None
-    )
-    if real is not None:
-        if rule.argmax and len({len(row) for row in given}) == 1:
-            return np.array(given, dtype=float), ""
-        raise _real_tokens(real[1], rule.place(real[0]))
-    whole = [[int(token) if isinstance(token, float) else token for token in row] for row in given]
-    return whole, "a single token" if all(len(row) == 1 for row in whole) else "lists of tokens"
+    found = _discrete(given, rule)
+    if isinstance(found, np.ndarray):
+        return found, ""
+    return found, "a single token" if all(len(row) == 1 for row in found) else "lists of tokens"
+
+
+def _discrete(rows: list[list[Any]], rule: Rule) -> list[list[Any]] | NDArray[Any]:
+    """Return tokens with whole floats as whole numbers, or an array of scores of which the rule takes the largest.
+
+    Raises:
+        InvalidSettingError: tokens are real numbers, or may be one-hot vectors.
+    """
+    even = len({len(row) for row in rows}) == 1 and len(rows[0]) > 1
+    numbers = all(isinstance(token, (int, float)) for row in rows for token in row)
+    if even and numbers and (rule.argmax or (rule.argmax is None and {t for row in rows for t in row} == {0, 1})):
+        scores = np.array(rows, dtype=float)
+        if rule.argmax or looks_one_hot(scores):
+            return scores
+    for row, tokens in enumerate(rows):
+        for token in tokens:
+            if isinstance(token, float) and not token.is_integer():
+                raise _real_tokens(token, rule.place(row))
+    return [[int(token) if isinstance(token, float) else token for token in row] for row in rows]
 
 
 def _without_missing(row: list[Any]) -> list[Any]:
@@ -276,15 +307,17 @@ def _without_missing(row: list[Any]) -> list[Any]:
     return row[said[0] : said[-1] + 1] if said else []
 
 
-def _as_numbers(tokens: list[Any]) -> dict[Any, int] | None:
+def _as_numbers(tokens: list[Any]) -> dict[Any, int | float] | None:
     """Return the number of each token if all are numbers, each written in one way; else None."""
     distinct = set(tokens)
-    try:
-        whole = {token: int(token) for token in distinct}
-    except (TypeError, ValueError):
+    texts = [str(token) for token in distinct]
+    if not all(re.fullmatch(r"-?[0-9]+", text) or DECIMAL.fullmatch(text) for text in texts):
         return None
-    written = all(not isinstance(t, str) or re.fullmatch(r"-?[0-9]+", t) for t in distinct)
-    return whole if written and len(set(whole.values())) == len(distinct) else None
+    try:
+        numbers = {token: int(token) if "." not in str(token) else float(token) for token in distinct}
+    except ValueError:  # such as "1e5", or thousands of digits
+        return None
+    return numbers if len(set(numbers.values())) == len(set(texts)) else None
 
 
 def sorted_names(names: Sequence[Any]) -> Names:
@@ -333,7 +366,7 @@ def split(texts: Sequence[str], rule: Rule) -> tuple[list[list[str]], str]:
     Raises:
         InvalidSettingError: the texts can be read in two ways, or do not suit the way that was asked for.
     """
-    how = rule.tokens
+    how = rule.tokens.lower() if rule.tokens.lower() in WAYS else rule.tokens
     if how == "letters":
         return [[c for c in text if not c.isspace()] for text in texts], "a letter each"
     if how == "spaces":
@@ -342,6 +375,8 @@ def split(texts: Sequence[str], rule: Rule) -> tuple[list[list[str]], str]:
         return [[text.strip()] for text in texts], "a single token"
     if how != "auto":
         return _at(how, texts, rule), f"tokens between '{how}'"
+    if texts and all(re.fullmatch(r"\s*\{.*\}\s*", text) for text in texts):
+        raise InvalidSettingError(f"The message {quoted(texts[0])} is a set or dictionary, which has no order.")
     inside = [BRACKETED.fullmatch(text.strip()) for text in texts]
     if texts and all(inside):
         return [parts_of(match[1]) for match in inside if match is not None], "lists of tokens"
@@ -364,12 +399,35 @@ def split(texts: Sequence[str], rule: Rule) -> tuple[list[list[str]], str]:
 
 
 def parts_of(text: str) -> list[str]:
-    """Return the entries of a list that stands as text between brackets: "10, 1", "10 1" or "'a', 'b'"."""
-    parts = re.split("[,;]", text.strip(" ,;")) if re.search("[,;]", text) else text.split()
-    plain = [part.strip().strip("'\"") for part in parts]
-    if any(re.search(r"[\[\](){}]", part) for part in plain):
-        raise InvalidSettingError(f"'{text}' is a list of lists, and a message or meaning is one list.")
-    return [re.sub(r"^(-?[0-9]+)\.0*$", r"\1", part) for part in plain if part or len(plain) > 1]
+    """Return the entries of a list that is written as text between brackets: "10, 1", "10 1" or "'a', 'b'".
+
+    Raises:
+        InvalidSettingError: it is a list of lists, is cut off, or holds a missing value.
+    """
+    text = WRAPPED.sub(r"\1", text).strip()
+    quotes = "'" in text or '"' in text
+    if quotes:
+        parts = [first or second or third for first, second, third in ENTRY.findall(text)]
+    else:
+        parts = (
+            [part.strip() for part in re.split("[,;]", text.strip(" ,;"))] if re.search("[,;]", text) else text.split()
+        )
+        parts = parts if parts != [""] else []
+    for part in () if quotes else parts:
+        if re.search(r"[\[\](){}]", part):
+            raise InvalidSettingError(f"'{text}' is a list of lists, and a message or meaning is one list.")
+        if part in ("", "...", "None", "nan", "NaN", "null", "<NA>"):
+            raise InvalidSettingError(f"The list '{text}' is cut off or lacks a value; write whole lists.")
+    return [whole_text(part) for part in parts]
+
+
+def whole_text(text: str) -> str:
+    """Return a decimal that is a whole number without its point, and any other text unchanged: "1." is "1"."""
+    return (
+        str(int(float(text)))
+        if DECIMAL.fullmatch(text) and abs(float(text)) < 2**53 and float(text).is_integer()
+        else text
+    )
 
 
 def _separator(texts: Sequence[str], spaced: bool) -> str:
@@ -377,6 +435,13 @@ def _separator(texts: Sequence[str], spaced: bool) -> str:
     marks = {c for text in texts for c in text if c in (PLAIN_SEPARATORS if spaced else SEPARATORS)}
     possible = [mark for mark in marks if all(map(str.strip, (part for text in texts for part in text.split(mark))))]
     clear = [mark for mark in marks if mark in PLAIN_SEPARATORS]
+    if len(marks) == 1 and possible == ["."] and not spaced and all(DECIMAL.fullmatch(text) for text in texts):
+        sides = [{text.partition(".")[side] for text in texts} for side in (0, 2)]
+        if min(map(len, sides)) == 1:
+            raise InvalidSettingError(
+                f"The message {quoted(texts[0])} can be read in two ways: as the tokens before and after the point "
+                '(tokens=".", or --tokens .), or as the number (tokens="whole", or --tokens whole).'
+            )
     if len(marks) == 1 and possible:
         parts = [part.strip() for text in texts for part in text.split(possible[0])]
         if not spaced or all(len(part.split()) == 1 for part in parts):
@@ -392,6 +457,10 @@ def _separator(texts: Sequence[str], spaced: bool) -> str:
 
 
 def _at(mark: str, texts: Sequence[str], rule: Rule) -> list[list[str]]:
+    if not any(mark in text for text in texts):
+        raise InvalidSettingError(
+            f"The separator {quoted(mark)} is in no message; tokens is {', '.join(WAYS)}, or a separator of tokens."
+        )
     rows = [[part.strip() for part in text.split(mark)] for text in texts]
     for place, row in enumerate(rows):
         if not all(row):
@@ -423,10 +492,10 @@ def _require_letters(texts: Sequence[str], rule: Rule) -> None:
     if longer is None:
         return
     lengths, distinct = {len(text) for text in texts}, set(texts)
-    if all(re.fullmatch("[0-9]+", text) for text in texts):
+    if all(re.fullmatch("-?[0-9]+", text) for text in texts):
         unsure = len(lengths) > 1 or not any(text[0] == "0" for text in texts)
     else:
-        unsure = len(lengths) > 1 and 2 * len(distinct) <= len(texts) and longer.isalpha()
+        unsure = len(lengths) > 1 and 2 * len(distinct) <= len(texts)
     if unsure:
         raise InvalidSettingError(
             f"The message {quoted(longer)} can be read in two ways: as the tokens {listed([*map(quoted, longer)])} "

@@ -20,6 +20,7 @@ from .tokens import BRACKETED, LARGEST, Names, Rule, is_one_hot, parts_of, sorte
 
 BETWEEN = (",", ";", "|", "/", "-", "_", " ")  # may stand between the values of a meaning that is one text
 NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|inf|infinity)\s*", re.IGNORECASE)
+TRUTH = {"True": 1, "False": 0, "true": 1, "false": 0}
 Meanings = Real[NDArray[Any], "meaning attr"]
 
 
@@ -78,6 +79,11 @@ def _apart(column: list[Any]) -> list[list[Any]]:
     """Return a column as the columns of the lists that it holds, or as it is."""
     if all(isinstance(entry, str) for entry in column):
         matches = [BRACKETED.fullmatch(entry.strip()) for entry in column]
+        if all(re.fullmatch(r"\s*\{.*\}\s*", entry) for entry in column):
+            raise InvalidSettingError(f"The meaning {quoted(column[0])} is a set or dictionary, which has no order.")
+        if any(matches) and not all(matches):
+            odd = next(entry for entry, match in zip(column, matches, strict=True) if match is None)
+            raise InvalidSettingError(f"The meaning {quoted(odd)} is not in brackets, as others are.")
         if not all(matches):
             return [column]
         column = [parts_of(match[1]) for match in matches if match is not None]
@@ -130,6 +136,9 @@ def _of_columns(columns: Sequence[Sequence[Any]], phrases: bool = False) -> tupl
         read = [[None if concept is None else next(said) for concept in column] for column in columns]
     real = any(isinstance(v, float) for column in read for v in column)
     if real and all(isinstance(v, (int, float)) for column in read for v in column):
+        large = next((v for column in read for v in column if isinstance(v, int) and abs(v) > 2**53), None)
+        if large is not None:
+            raise InvalidSettingError(f"The number {quoted(large)} loses digits among real numbers; leave it out.")
         table = np.array(read, dtype=float).T
         _require_finite(table)
         return table, ()
@@ -145,6 +154,8 @@ def _require_finite(table: NDArray[Any]) -> None:
 def values_of(column: Sequence[Any]) -> list[Any]:
     """Return entries as numbers if all are, else unchanged; "0" and "00" are two classes, unless numbers are real."""
     entries = [entry.strip() if isinstance(entry, str) else entry for entry in column]
+    if set(map(str, entries)) <= TRUTH.keys():
+        return [TRUTH[str(entry)] for entry in entries]
     if not all(NUMBER.fullmatch(e) if isinstance(e, str) else isinstance(e, (int, float)) for e in entries):
         return entries
     for kind in (int, float):
@@ -155,7 +166,7 @@ def values_of(column: Sequence[Any]) -> list[Any]:
         except (ValueError, OverflowError):
             continue
         real = kind is float and not all(number.is_integer() for number in found)
-        if not real and len(set(found)) < len(set(entries)):
+        if not real and len(set(found)) < len(set(map(str, entries))):
             return entries
         if kind is float and not real and all(abs(number) < LARGEST for number in found):
             return [int(number) for number in found]
@@ -191,8 +202,15 @@ def _decoded(
     values: Meanings, names: tuple[Names | None, ...], rule: Rule
 ) -> tuple[Meanings, tuple[Names | None, ...]]:
     """Return the attribute values of one-hot vectors side by side; refuse what looks so unless the rule says."""
-    if rule.one_hot is None:
-        sizes = () if names else one_hot_sizes(values)
+    if rule.one_hot is None and len(values):
+        plain = [a for a in range(values.shape[1]) if not names or names[a] is None]
+        binary = values[:, [a for a in plain if values[:, a].min() >= 0 and values[:, a].max() <= 1]]
+        sizes = one_hot_sizes(binary)
+        if sizes and binary.shape[1] < values.shape[1]:
+            raise InvalidSettingError(
+                f"{binary.shape[1]} of the columns look like one-hot vectors of {listed([*map(str, sizes)])} values, "
+                'and others do not; give each attribute one column, or say one_hot="no" (--one-hot no).'
+            )
         if sizes:
             shown = ",".join(map(str, sizes))
             raise InvalidSettingError(
@@ -201,7 +219,7 @@ def _decoded(
                 f'{values.shape[1]} attributes of two values each (one_hot="no", or --one-hot no).'
             )
         return values, names
-    if rule.one_hot == "no":
+    if rule.one_hot in (None, "no"):
         return values, names
     width = values.shape[1]
     blocks = _sizes(rule.one_hot, width)
@@ -224,7 +242,7 @@ def _decoded(
 
 def _sizes(given: Any, width: int) -> list[int]:
     """Return the number of values of each attribute; one number is that of all."""
-    many = list(given) if isinstance(given, (list, tuple)) else None
+    many = list(given) if isinstance(given, (list, tuple, np.ndarray)) else None
     if many is None:
         size = whole_number("number of values of a one-hot vector", given)
         return [size] * max(width // size, 1)

@@ -33,6 +33,8 @@ def read_weights(given: NDArray[Any] | list[Any], rows: int, rule: Rule) -> NDAr
             f"Every row has one weight; {counted(len(given), 'weight')} for {counted(rows, 'row')} were given."
         )
     values = values_of(given.tolist() if isinstance(given, np.ndarray) else given)
+    if not all(isinstance(value, numbers.Real) for value in values):  # then the first word is the culprit
+        values = [number for value in values for number in values_of([value])]
     for row, value in enumerate(values):
         if not isinstance(value, numbers.Real) or not 0 <= value < np.inf:  # type: ignore[operator]
             raise InvalidSettingError(

@@ -70,7 +70,7 @@ def probe_language(
     found = []
     for language in frozen_languages(speaker, chosen, episode_seeds(seed, episodes)):
         ended = END if (language.messages == END).any() else None
-        table = icy_metrics.Table.of(language.meanings, language.messages, eos=ended, one_hot="no")
+        table = icy_metrics.Table.of(language.meanings, language.messages, eos=ended, one_hot="no", argmax=False)
         row = icy_metrics.evaluate(table, metrics=metrics)
         scores = {name: row[name][0] for name in row.attrs["scores"]}
         facts = {"episode": language.seed, "space": language.space, "messages": int(row["distinct_messages"][0])}

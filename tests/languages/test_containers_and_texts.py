@@ -18,7 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from icy import metrics as M
-from icy.core.errors import InvalidSettingError, UnknownNameError
+from icy.core.errors import IcyError, InvalidSettingError, StoreError, UnknownNameError
+from icy.languages.language import Language
 from icy.languages.readers import read_table
 from icy.languages.tokens import PAD
 from icy.metrics import Table
@@ -145,7 +146,7 @@ def test_padding_is_named(form: Callable[[Any], Any], pad: int) -> None:
         assert table.messages.tolist() == expected
         assert table.vocab_size == 7 - (pad == 0)
         assert Table.of([[0], [1], [2]], form(rows), pad=str(pad)).messages.tolist() == expected
-    with pytest.raises(InvalidSettingError, match=rf"padding {pad} stands between tokens in row 1"):
+    with pytest.raises(InvalidSettingError, match=rf"padding {pad} is between tokens in row 1"):
         Table.of([[0], [1]], form([[1, 2, pad], [1, pad, 2]]), pad=pad)
 
 
@@ -220,7 +221,7 @@ def test_messages_of_scores() -> None:
     assert Table.of(GRID, symbols).messages.tolist() == IDEAL  # plain, as every vector has a single 1
     for form in (np.array, torch.tensor, pd.DataFrame):
         single = form(np.array([one_hot(a, 4) for a, _ in GRID], dtype=float))
-        with pytest.raises(InvalidSettingError, match="floats with a single 1 can be read in two ways"):
+        with pytest.raises(InvalidSettingError, match="numbers with a single 1 can be read in two ways"):
             Table.of(GRID, single)
         assert Table.of(GRID, single, argmax=True).messages.tolist() == [[a] for a, _ in GRID]
         assert Table.of(GRID, single, argmax=False).length == 4
@@ -377,3 +378,122 @@ def test_messages_without_meanings() -> None:
 def test_a_field_may_be_longer_than_the_csv_library_takes(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(f"a,message\n1,{'ab ' * 60_000}\n2,b a\n")
     assert read_table(tmp_path / "t.csv").lengths.tolist() == [60_000, 2]
+
+
+# -- what a user who tried to break this found -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("meanings", "messages", "options", "sentence"),
+    [
+        ([[0, 1], [[1], 2]], ["a", "b"], {}, "lists of several lengths"),
+        ([[[0, None]], [[1, 2]]], ["a", "b"], {}, "There is no value in row 0"),
+        (["[0, None]", "[1, 2]"], ["a", "b"], {}, "lacks a value"),
+        (["[0, 1]", "1, 1"], ["a", "b"], {}, "'1, 1' is not in brackets"),
+        (["{'c': 1}", "{'c': 2}"], ["a", "b"], {}, "set or dictionary"),
+        ([[0], [1]], ["{1, 2}", "{3, 4}"], {}, "set or dictionary"),
+        ([[0], [1]], ["[1 2 ... 4]", "[1 2 3 4]"], {}, "cut off"),
+        ([[0], [1]], ["a b", "b a"], {"tokens": ","}, "separator ',' is in no message"),
+        (
+            [[0], [1]],
+            ["a b", "b a"],
+            {"tokens": "letter"},
+            "separator 'letter' is in no message; tokens is auto, letters",
+        ),
+        ([[0], [1], [2]], ["0.11", "0.22", "0.35"], {}, "two ways: as the tokens before and after the point"),
+        ([[0], [1]], ["1.0", "2.0"], {}, "two ways: as the tokens before and after the point"),
+        ([[0], [1], [2], [3]], ["1", "-1", "2", "3"], {}, "can be read in two ways"),
+        ([[0], [1], [2], [3]], ["w1", "w10", "w1", "w10"], {}, "can be read in two ways"),
+        ([[0], [1]], [["0.1", "0.9"], ["0.7", "0.3"]], {}, "argmax"),
+        ([[0], [1]], ["[0.1, 0.9]", "[0.7, 0.3]"], {}, "argmax"),
+        ([[0], [1], [2]], np.eye(3, dtype=int), {}, "with a single 1 can be read in two ways"),
+        ([[0], [1], [2]], [[1, 0, 0], [0, 1, 0], [0, 0, 1]], {}, "with a single 1 can be read in two ways"),
+        ([[0], [1]], np.array([[[np.nan, 0.7]], [[0.1, 0.2]]]), {"argmax": True}, "There is no message in row 0"),
+        ([["a", "1", 0], ["b", 0, 1], ["c", "0", 0]], [frozenset("a")] * 3, {}, "frozenset cannot be"),
+        ([[2**53 + 1, 0.5], [2**53, 1.5]], ["a", "b"], {}, "loses digits"),
+        ([[None], [None]], ["a", "b"], {"missing": "drop"}, "no row is left"),
+        ([[0], [1]], ["a", "b"], {"missing": True}, "treatment of missing values"),
+        ([[0], [1]], ["a", "b"], {"weights": {0: 1, 1: 2}}, "a dict was given"),
+        ([[0], [1]], [[1], [2]], {"eos": [1, 2]}, "One token ends"),
+    ],
+)
+def test_no_reading_is_guessed(meanings: Any, messages: Any, options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(IcyError, match=sentence):
+        Table.of(meanings, messages, **options)
+
+
+@pytest.mark.parametrize(
+    ("messages", "options", "expected"),
+    [
+        (["['x', ',']", "['y', 'x']"], {}, [["x", ","], ["y", "x"]]),
+        (["['r x' 'x']", "['x' 'y']"], {}, [["r x", "x"], ["x", "y"]]),
+        (["[np.int64(3), np.int64(4)]", "[np.int64(4), np.int64(3)]"], {}, [[3, 4], [4, 3]]),
+        (["[0. 1.]", "[0.e+00 1.e+00]"], {}, [[0, 1], [0, 1]]),
+        (["<s> x y </s>", "<s> y x </s>"], {"start": "<s>", "eos": "</s>"}, [["x", "y"], ["y", "x"]]),
+        ([["0.1", "0.9"], ["0.7", "0.3"]], {"argmax": True}, [[1], [0]]),
+        (["[0.1, 0.9]", "[0.7, 0.3]"], {"argmax": True}, [[1], [0]]),
+        ([[1, 0, 0], [0, 1, 0], [0, 0, 1]], {"argmax": True}, [[0], [1], [2]]),
+        ([[1, "1"], ["2", 1]], {}, [[1, 1], [2, 1]]),
+        ([[2, 5, 1, 0, 0], [3, 5, 6, 1, 0]], {"eos": 1, "pad": 0}, [[2, 5], [3, 5, 6]]),
+        ([[2, 5, 0, 0], [3, 5, 6, 0]], {"eos": 0, "pad": 0}, [[2, 5], [3, 5, 6]]),
+        ([[0, 0, 1, 2, 5], [0, 1, 3, 5, 6]], {"start": 1, "pad": 0}, [[2, 5], [3, 5, 6]]),
+        ([[2, 1], [3, 1]], {"eos": torch.tensor(1)}, [[2], [3]]),
+        ([[2, 1], [3, 1]], {"eos": 1.0}, [[2], [3]]),
+        (["ab ", "ba"], {}, [["a", "b"], ["b", "a"]]),
+        (["a b", "b a"], {"tokens": "LETTERS"}, [["a", "b"], ["b", "a"]]),
+    ],
+)
+def test_readings_that_are_plain(messages: Any, options: dict[str, Any], expected: list[list[Any]]) -> None:
+    table = Table.of([[0], [1], [2]][: len(messages)], messages, **options)
+    assert [[table.token_name(t) for t in row if t != PAD] for row in table.messages] == expected
+
+
+def test_concepts_of_phrases_are_the_same_at_any_place() -> None:
+    words = [["b", "c"], ["c"], ["b"], ["c", "d"]]
+    numbers = [[{"b": "1", "c": "2", "d": "3"}[concept] for concept in phrase] for phrase in words]
+    said = ["xy", "y", "x", "yz"]
+    for phrases in (words, numbers, [[int(c) for c in phrase] for phrase in numbers]):
+        table = Table.of(phrases, said, phrases=True)
+        assert M.cbm(table, concepts="items").value == 1
+        assert M.topsim(table).value == pytest.approx(M.topsim(Table.of(words, said, phrases=True)).value)
+        one_per_concept = [[int(c in phrase) for c in ("b", "c", "d")] for phrase in words]
+        cosine = M.topsim(
+            Table.of(np.array(one_per_concept) + 1e-9, said), meaning="cosine", correlation="pearson"
+        ).value
+        assert M.topsim(table, meaning="cosine", correlation="pearson").value == pytest.approx(cosine, abs=1e-6)
+
+
+def test_files_that_broke(tmp_path: Path) -> None:
+    (tmp_path / "q.tsv").write_text('m0\tm1\tmessage\n0\t0\tx a\n0\t1\t" a\n1\t0\tx b\n1\t1\ty "\n')
+    assert read_table(tmp_path / "q.tsv").messages.shape == (4, 2)
+    (tmp_path / "na.csv").write_text("a,message\n1,ab\nNA,ba\n")
+    with pytest.raises(InvalidSettingError, match="There is no value in line 3"):
+        read_table(tmp_path / "na.csv")
+    order = [0, 1, 10, 2, 3, 4, 5, 6, 7, 8, 9]
+    header = ",".join(f"t{t}" for t in order)
+    (tmp_path / "t.csv").write_text(f"a,{header}\n0,{','.join(map(str, order))}\n1,{','.join(map(str, order))}\n")
+    assert read_table(tmp_path / "t.csv").messages[0].tolist() == list(range(11))
+    frame = pd.get_dummies(pd.DataFrame({"c": ["r", "g", "b"] * 2, "s": ["w", "x"] * 3}))
+    frame.assign(message=["ab", "cd", "ef", "ad", "cb", "ed"]).to_csv(tmp_path / "d.csv", index=False)
+    with pytest.raises(InvalidSettingError, match="one-hot vectors of 3 and 2 values"):
+        read_table(tmp_path / "d.csv")
+    assert read_table(tmp_path / "d.csv", one_hot=[3, 2]).attributes == 2
+    shuffled = pd.DataFrame({"a": [0, 1], "message": ["ab", "ba"]}, index=[1, 0])
+    shuffled.to_parquet(tmp_path / "s.parquet")
+    assert read_table(tmp_path / "s.parquet").attributes == 1
+    (tmp_path / "m.csv").write_text("message\nab\nba\n")
+    assert read_table(tmp_path / "m.csv").attributes == 0
+    for broken in ("INPUTS\n[[0, 1], [1, 0]]\nMESSAGES\n[[1, 2], [2]]\n", "INPUTS\n5\nMESSAGES\n[[1, 2]]\n"):
+        (tmp_path / "v.txt").write_text(broken)
+        with pytest.raises(IcyError):
+            read_table(tmp_path / "v.txt")
+    with pytest.raises(StoreError):
+        read_table(tmp_path / ("x" * 300))
+    with pytest.raises(StoreError, match="has a format that icy does not know"):
+        read_table(tmp_path)
+
+
+def test_a_language_has_no_end_token(tmp_path: Path) -> None:
+    (tmp_path / "l.csv").write_text("m0,message\n0,a c </s>\n1,c a </s>\n")
+    language = Language.read(tmp_path / "l.csv", eos="</s>")
+    assert (language.messages.tolist(), language.vocab_size) == ([[0, 2], [2, 0]], 3)

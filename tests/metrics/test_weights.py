@@ -305,7 +305,7 @@ def test_a_metric_that_does_not_read_weights_gets_repeated_rows() -> None:
     with registry.holding(Entry("metric", "distinct", distinct, "", "", origin=__name__)):
         (score,) = score_all(Table.of(*given, weights=[4, 1, 1]), "distinct", {}).values()
         assert (score.value, score.rows) == (0.5, 3)
-        said = "distinct, which does not read weights, counts rows, so weights must be whole numbers, and one is 0.5"
+        said = "distinct counts rows, so weights must be whole numbers, and one is 0.5"
         with pytest.raises(InvalidSettingError, match=said):
             score_all(Table.of(*given, weights=[4, 0.5, 1]), "distinct", {})
         row = evaluate(Table.of(*given, weights=[4, 0.5, 1]), metrics=["distinct", "posdis"])
@@ -338,13 +338,13 @@ def test_forms_of_weights(form: str) -> None:
     ("weights", "said"),
     [
         ([1, 2], "Every row has one weight; 2 weights for 3 rows were given."),
-        (2, "Every row has one weight; one number for 3 rows were given."),
+        (2, "Weights are a sequence with an entry per row, and a int was given"),
         ([1, -1, 2], "Weights of rows are numbers of at least 0, and that of row 1 .counted from 0. is -1."),
-        ([1, 2, math.nan], "that of row 2 .* is missing"),
+        ([1, 2, math.nan], "There is no weight in row 2"),
         ([1, math.inf, 2], "that of row 1 .* is inf"),
-        ([1, None, 2], "that of row 1 .* is missing"),
-        (["1", "2", "c"], "that of row 0 .* is '1'"),
-        (pd.Series([1, None, 2], dtype="Int64"), "that of row 1 .* is missing"),
+        ([1, None, 2], "There is no weight in row 1"),
+        (["1", "2", "c"], "that of row 2 .* is 'c'"),
+        (pd.Series([1, None, 2], dtype="Int64"), "There is no weight in row 1"),
         ([0, 0, 0], "The sum of weights is above 0 and below 2.53, not 0; scale them."),
         ([2**53, 1, 1], "below 2.53, not 9007199254740994; scale them"),
         ([10**400, 1, 1], "below 2.53"),

@@ -7,7 +7,7 @@ import inspect
 import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -164,11 +164,12 @@ SHOWN = together(
 
 @dataclass(frozen=True)
 class Source:
-    """A table to score: its name, its seed if it has one, and a function that builds it."""
+    """A table to score: its name, its seed if it has one, a function that builds it, and its file if it has one."""
 
     name: str
     seed: int | None
     table: Callable[[], Table]
+    file: str = ""
 
 
 @click.command("metrics", epilog=EPILOG)
@@ -210,7 +211,9 @@ def metrics_command(
     names = [entry.name for entry in registry.match(metric, "metric")]
     chosen = _conventions(conventions, names)
     found: list[pd.DataFrame] = []
-    todo = [source for name in sources for source in _sources(name, given, quiet)]
+    todo = [source for name in dict.fromkeys(sources) for source in _sources(name, given, quiet)]
+    files = [source.name for source in todo if source.file]
+    todo = [replace(s, name=s.file) if s.file and files.count(s.name) > 1 else s for s in todo]
     by_chance: dict[str, dict[str, list[float]]] = {}
     try:
         with _progress(todo, names, quiet) as (told, pairs_done, permutations_done):
@@ -249,6 +252,8 @@ def metrics_command(
 def _sources(name: str, given: Mapping[str, Any], quiet: bool) -> list[Source]:
     """Return the tables that an argument names; say of a file which columns were taken for what."""
     path = Path(name)
+    if not path.exists() or (path / RECORDS).is_dir() or is_pack(path):
+        _require_eos_alone(given, name)
     if (path / RECORDS).is_dir() or is_pack(path):
         return _spoken(path, given["eos"])
     if path.exists() or path.suffix.lower() in SUFFIXES:
@@ -256,7 +261,7 @@ def _sources(name: str, given: Mapping[str, Any], quiet: bool) -> list[Source]:
         table = read_table(path, meaning_columns=meant, message_columns=said, **_reading(given))
         if not quiet:
             note(f"{path.name}: {table.read_as}.")
-        return [Source(table.name, None, lambda: table)]
+        return [Source(table.name, None, lambda: table, name)]
     if "/" in name:
         raise StoreError(f"'{name}' is no file that can be read, and no grammar.")
     sizes = given["meanings"], given["vocab_size"], given["word_length"]
@@ -326,6 +331,14 @@ def _reading(given: Mapping[str, Any]) -> dict[str, Any]:
     if chosen["pad"] is not None and chosen["pad"].lower() in ("", "nan"):
         chosen["pad"] = ""
     return {name: value for name, value in chosen.items() if value is not None}
+
+
+def _require_eos_alone(given: Mapping[str, Any], name: str) -> None:
+    """Raise if options of files were given for a grammar or for results, which would have no effect."""
+    columns = {key: given[key] for key in ("meaning_columns", "message_columns") if given[key]}
+    if others := [key for key in {**columns, **_reading(given)} if key != "eos"]:
+        option = "--" + others[0].replace("_", "-")
+        raise InvalidSettingError(f"{option} says how to read a file, and '{name}' is none.")
 
 
 def _split(columns: str | None) -> list[str] | None:

@@ -7,6 +7,7 @@ rule of `icy.languages.tokens` then makes a table of them, the same for all form
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -74,7 +75,7 @@ def read_table(
         UnknownNameError: an unknown option.
     """
     place = Path(path)
-    if not place.exists():
+    if not os.path.exists(place):  # which takes any name, as Path.exists does not
         raise StoreError(f"'{path}' cannot be read: the file does not exist.")
     file = File(place, _listed(meaning_columns), _listed(message_columns), weights)
     try:

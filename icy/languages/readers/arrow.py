@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from icy.core.errors import InvalidSettingError
@@ -10,6 +11,7 @@ from icy.languages.storage import reading
 from .columns import require_distinct
 from .found import File, Found
 
+INDEX = re.compile(r"__index_level_\d+__")  # which pandas writes
 MAGIC = {b"PAR1": "parquet", b"ARRO": "feather", b"FEA1": "feather"}
 
 
@@ -27,6 +29,7 @@ def read(file: File) -> Found | None:
         table = _table(file, kind)
         require_distinct(table.column_names, "in its schema")
         columns = {name: _entries(column) for name, column in zip(table.column_names, table.columns, strict=True)}
+    columns = {name: entries for name, entries in columns.items() if not INDEX.fullmatch(name)}
     if not table.num_rows:
         raise InvalidSettingError("The table has no rows.")
     return Found(columns)

@@ -42,6 +42,8 @@ def choose_columns(
             f"Column {list(columns).index('') + 1} has no name in the header: name it, or leave it out (pandas writes "
             "its index in this way unless index=False), or say which columns are meanings and which messages."
         )
+    if tokens == list(columns) and len(tokens) == 1 and not meaning_columns:
+        return [], tokens  # messages without meanings
     if not attributes or not tokens or len({*attributes, *tokens}) != len(attributes) + len(tokens):
         raise InvalidSettingError(
             f"{found}; say which are meanings and which messages, each in one of the two, by --meaning-columns and "
@@ -54,12 +56,17 @@ def _default_message_columns(columns: Sequence[str], meaning_columns: Sequence[s
     for called in (["message"], [c for c in columns if c.lower() == "message"]):
         if len(called) == 1 and called[0] in columns:
             return called
-    named = [c for c in columns if re.fullmatch(r"t\d+", c)]
+    named = _in_order(columns, "t")
     attributes = set(meaning_columns or [c for c in columns if re.fullmatch(r"m\d+", c)])
     return named or [c for c in columns if attributes and c not in attributes]
 
 
 def _default_meaning_columns(columns: Sequence[str], tokens: Sequence[str]) -> list[str]:
-    named = [c for c in columns if re.fullmatch(r"m\d+", c)]
+    named = _in_order(columns, "m")
     taken = set(tokens)
     return named or [c for c in columns if c not in taken]
+
+
+def _in_order(columns: Sequence[str], letter: str) -> list[str]:
+    """Return the columns t0, t1, t2 and so on, by their numbers."""
+    return sorted((c for c in columns if re.fullmatch(rf"{letter}\d+", c)), key=lambda c: int(c[1:]))

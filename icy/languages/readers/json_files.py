@@ -110,7 +110,13 @@ def _columns(held: dict[str, Any]) -> dict[str, Any]:
     """Return columns as lists, also where pandas wrote them as objects of row numbers, or all rows as "data"."""
     if isinstance(held.get("columns"), list) and isinstance(held.get("data"), list):
         return dict(zip(map(str, held["columns"]), map(list, zip(*held["data"], strict=True)), strict=True))
-    return {name: list(entries.values()) if _is_numbered(entries) else entries for name, entries in held.items()}
+    rows = {frozenset(entries) for entries in held.values() if _is_numbered(entries)}
+    if len(rows) > 1:
+        raise InvalidSettingError("The columns have different numbers of rows.")
+    return {
+        name: [entries[key] for key in sorted(entries, key=int)] if _is_numbered(entries) else entries
+        for name, entries in held.items()
+    }
 
 
 def _is_numbered(held: Any) -> bool:

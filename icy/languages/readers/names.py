@@ -76,7 +76,7 @@ def are_phrases(columns: Mapping[str, Any], meanings: Sequence[str] | None, pair
     if not all(isinstance(entry, list) for entry in lists):
         return False
     texts = any(isinstance(concept, str) for entry in lists for concept in entry)
-    return len({len(entry) for entry in lists}) > 1 or (texts and (pairs or meanings[0].lower() in SETS))
+    return texts and (pairs or meanings[0].lower() in SETS or len({len(entry) for entry in lists}) > 1)
 
 
 def opened(held: Mapping[Any, Any]) -> dict[str, Any]:

@@ -312,11 +312,11 @@ def _emerged(task: PairTask, replicate: Replicate, words: np.ndarray[Any, Any], 
 def _topsim(meanings: Tensor, messages: Tensor, settings: TrainingSettings) -> float:
     """Return the topographic similarity of some messages; each meaning counts once, unless as published."""
     if settings.training_readings:
-        said = Table.of(meanings.numpy(), messages.numpy(), one_hot="no")
+        said = Table.of(meanings.numpy(), messages.numpy(), one_hot="no", argmax=False)
         rho = float(topsim(said, message="hamming", pairs="ordered", workers=1))
         return 0.0 if math.isnan(rho) else rho
     distinct, first = np.unique(meanings.numpy()[:MEANINGS_COMPARED], axis=0, return_index=True)
-    said = Table.of(distinct, messages.numpy()[first], one_hot="no")
+    said = Table.of(distinct, messages.numpy()[first], one_hot="no", argmax=False)
     return float(topsim(said, message="hamming", workers=1))
 
 
