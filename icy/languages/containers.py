@@ -77,7 +77,7 @@ def plain(value: Any) -> Any:
     if type(value) is float:
         return value
     if isinstance(value, bytes):
-        return value.decode()
+        return value.decode() if value.isascii() and value.decode().isprintable() else list(value)
     if isinstance(value, str):
         return str(value)
     if isinstance(value, (bool, np.bool_, numbers.Integral)):

@@ -361,7 +361,8 @@ def _of_one(given: Any, rule: Rule, reading: Mapping[str, Any]) -> Table:
 
 def _of_two(meanings: Any, messages: Any, weights: Any, rule: Rule) -> Table:
     """Build a table of a container of meanings, or None, and one of messages."""
-    said = unpacked(messages, "Messages")
+    one_column = hasattr(messages, "iloc") and getattr(messages, "ndim", 1) == 2 and messages.shape[1] == 1
+    said = unpacked(messages.iloc[:, 0] if one_column else messages, "Messages")
     meant = None if meanings is None else unpacked(meanings, "Meanings")
     if meant is not None and len(meant) != len(said):
         raise InvalidSettingError(

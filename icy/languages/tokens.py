@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import unicodedata
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,8 +25,8 @@ WAYS = ("auto", "letters", "spaces", "whole")
 MISSING = ("refuse", "drop")
 SEPARATORS = ",;|/-_.:"  # one of them may separate the tokens of a message
 PLAIN_SEPARATORS = ",;|"  # which are never tokens
-BRACKETED = re.compile(r"(?:\w+\()?\s*[\[(](.*?)[\])]\s*(?:,[^\[\]()]*)?\)?", re.DOTALL)
-WRAPPED = re.compile(r"\b[a-zA-Z][\w.]*\(([^()]*)\)")  # a scalar of a library: np.int64(3), tensor(3)
+BRACKETED = re.compile(r"(?:\w+\()?\s*c?[\[(](.*?)[\])]\s*(?:,[^\[\]()]*)?\)?", re.DOTALL)
+WRAPPED = re.compile(r"\b[a-zA-Z][\w.]*\(([^(),]*)(?:,[^()]*)?\)")  # a scalar of a library: np.int64(3), tensor(3)
 ENTRY = re.compile(r"'([^']*)'|\"([^\"]*)\"|([^\s,;'\"]+)")  # of a list in text: in quotes, or without
 DECIMAL = re.compile(r"-?(\d+\.\d*|\.\d+|\d+(\.\d*)?[eE][+-]?\d+)")
 Names = tuple[Hashable, ...]
@@ -111,7 +112,9 @@ def read_messages(given: NDArray[Any] | list[Any], rule: Rule) -> Messages:
     if isinstance(given, np.ndarray):
         tokens, spelling = _of_array(given, rule)
         if _fits(tokens):
-            return cut(tokens.astype(np.int64), np.full(len(tokens), tokens.shape[1]), None, rule, spelling)
+            ended = (tokens == PAD).sum(1) if "vector" in spelling else 0
+            lengths = np.full(len(tokens), tokens.shape[1]) - ended
+            return cut(tokens.astype(np.int64), lengths, None, rule, spelling)
         given = tokens.tolist()
     rows, spelling = _rows(list(given), rule)
     if isinstance(rows, np.ndarray):
@@ -207,10 +210,13 @@ def _of_array(given: NDArray[Any], rule: Rule) -> tuple[NDArray[Any], str]:
         given, spelling = given[:, None], "a single token"
     else:
         spelling = "a token each"
-    if rule.argmax and given.ndim > 1 and given.shape[-1]:
-        return np.asarray(given.argmax(-1)).reshape(len(given), -1), "the largest of each vector"
-    if given.ndim == 3 and is_one_hot(given):
-        return np.asarray(given.argmax(-1)), "one-hot vectors"
+    vectors = given if given.ndim == 3 else given[:, None]  # [N, S, V], of which empty ones follow the message
+    if (rule.argmax or (given.ndim == 3 and _one_hot_or_empty(given))) and given.ndim > 1 and given.shape[-1]:
+        said = (vectors != 0).any(-1)
+        if (np.diff(said.astype(np.int8), axis=1) > 0).any():
+            raise InvalidSettingError("A vector of zeros is before other vectors of a message, and names no token.")
+        tokens = np.where(said, vectors.argmax(-1), PAD)
+        return tokens, "the largest of each vector" if rule.argmax else "one-hot vectors"
     if given.ndim != 2:
         raise InvalidSettingError(
             f"Messages are a table, a row per message and a column per token; the shape {given.shape} is none. "
@@ -249,6 +255,12 @@ def _real_tokens(token: object, where: str) -> InvalidSettingError:
 def is_one_hot(vectors: NDArray[Any]) -> bool:
     """Return whether every vector has a single 1 and otherwise 0."""
     return bool(((vectors == 0) | (vectors == 1)).all() and (vectors.sum(-1) == 1).all())
+
+
+def _one_hot_or_empty(vectors: NDArray[Any]) -> bool:
+    """Return whether vectors [N, S, V] have a single 1, or are zero after the end of a message."""
+    said = (vectors != 0).any(-1)
+    return bool(said[:, :1].all()) and is_one_hot(vectors[said])
 
 
 def looks_one_hot(messages: NDArray[Any]) -> bool:
@@ -303,7 +315,7 @@ def _discrete(rows: list[list[Any]], rule: Rule) -> list[list[Any]] | NDArray[An
 
 
 def _without_missing(row: list[Any]) -> list[Any]:
-    said = [place for place, token in enumerate(row) if token is not None and token != ""]
+    said = [place for place, token in enumerate(row) if token not in (None, "", "NA", "NaN", "nan")]
     return row[said[0] : said[-1] + 1] if said else []
 
 
@@ -366,6 +378,7 @@ def split(texts: Sequence[str], rule: Rule) -> tuple[list[list[str]], str]:
     Raises:
         InvalidSettingError: the texts can be read in two ways, or do not suit the way that was asked for.
     """
+    texts = [unicodedata.normalize("NFC", text) for text in texts]  # one letter for each é, however it is encoded
     how = rule.tokens.lower() if rule.tokens.lower() in WAYS else rule.tokens
     if how == "letters":
         return [[c for c in text if not c.isspace()] for text in texts], "a letter each"
@@ -405,7 +418,7 @@ def parts_of(text: str) -> list[str]:
         InvalidSettingError: it is a list of lists, is cut off, or holds a missing value.
     """
     text = WRAPPED.sub(r"\1", text).strip()
-    quotes = "'" in text or '"' in text
+    quotes = re.search(r"(^|[\s,;])['\"]", text)
     if quotes:
         parts = [first or second or third for first, second, third in ENTRY.findall(text)]
     else:
@@ -442,6 +455,14 @@ def _separator(texts: Sequence[str], spaced: bool) -> str:
                 f"The message {quoted(texts[0])} can be read in two ways: as the tokens before and after the point "
                 '(tokens=".", or --tokens .), or as the number (tokens="whole", or --tokens whole).'
             )
+    lacking = [text for text in texts if len(text.strip()) > 1 and not any(mark in text for mark in marks)]
+    if len(marks) == 1 and possible and not spaced and 2 * len(lacking) > len(texts) and not _numeric(lacking):
+        with_mark = next(text for text in texts if possible[0] in text)
+        raise InvalidSettingError(
+            f"The message {quoted(with_mark)} has the mark {quoted(possible[0])}, and most messages have none: it may "
+            f"separate tokens (tokens={quoted(possible[0])}, or --tokens '{possible[0]}'), or be a letter "
+            '(tokens="letters", or --tokens letters).'
+        )
     if len(marks) == 1 and possible:
         parts = [part.strip() for text in texts for part in text.split(possible[0])]
         if not spaced or all(len(part.split()) == 1 for part in parts):
@@ -454,6 +475,10 @@ def _separator(texts: Sequence[str], spaced: bool) -> str:
             f'--tokens \'{clear[0]}\'), or {clear[0]} is a part of tokens (tokens="letters" or "spaces").'
         )
     return ""
+
+
+def _numeric(texts: Sequence[str]) -> bool:
+    return all(re.fullmatch("[0-9]+", text.strip()) for text in texts)
 
 
 def _at(mark: str, texts: Sequence[str], rule: Rule) -> list[list[str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections.abc import Sequence
 from itertools import chain
 from typing import Any
@@ -38,6 +39,7 @@ def read_meanings(given: NDArray[Any] | list[Any], rule: Rule) -> tuple[Meanings
         InvalidSettingError: rows differ in their number of attributes, or may be one-hot vectors.
     """
     if isinstance(given, np.ndarray):
+        given = given[:, None] if given.ndim == 1 else given
         if given.ndim == 3 and is_one_hot(given):
             return np.asarray(given.argmax(-1), dtype=np.int64), ()
         columns = None if given.ndim == 2 and given.dtype.kind != "O" else _columns(given.tolist(), rule)
@@ -58,8 +60,8 @@ def _columns(rows: list[Any], rule: Rule) -> list[list[Any]]:
         if not longest:
             raise InvalidSettingError("All phrases are empty: there is nothing to compare messages with.")
         return [[phrase[at] if at < len(phrase) else None for phrase in phrases] for at in range(longest)]
-    texts = bool(rows) and all(isinstance(row, str) for row in rows)
-    table = [[row] for row in rows] if texts else rows
+    single = bool(rows) and not any(isinstance(row, list) for row in rows)
+    table = [[row] for row in rows] if single else rows
     lengths = [len(row) if isinstance(row, list) else -1 for row in table]
     if not table or min(lengths) < 1 or min(lengths) < max(lengths):
         raise InvalidSettingError(
@@ -153,7 +155,7 @@ def _require_finite(table: NDArray[Any]) -> None:
 
 def values_of(column: Sequence[Any]) -> list[Any]:
     """Return entries as numbers if all are, else unchanged; "0" and "00" are two classes, unless numbers are real."""
-    entries = [entry.strip() if isinstance(entry, str) else entry for entry in column]
+    entries = [unicodedata.normalize("NFC", entry.strip()) if isinstance(entry, str) else entry for entry in column]
     if set(map(str, entries)) <= TRUTH.keys():
         return [TRUTH[str(entry)] for entry in entries]
     if not all(NUMBER.fullmatch(e) if isinstance(e, str) else isinstance(e, (int, float)) for e in entries):

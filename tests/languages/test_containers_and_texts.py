@@ -497,3 +497,47 @@ def test_a_language_has_no_end_token(tmp_path: Path) -> None:
     (tmp_path / "l.csv").write_text("m0,message\n0,a c </s>\n1,c a </s>\n")
     language = Language.read(tmp_path / "l.csv", eos="</s>")
     assert (language.messages.tolist(), language.vocab_size) == ([[0, 2], [2, 0]], 3)
+
+
+def test_files_as_pandas_r_and_spreadsheets_write_them(tmp_path: Path) -> None:
+    def table(text: str, **options: Any) -> Table:
+        (tmp_path / "t.csv").write_text(text)
+        return read_table(tmp_path / "t.csv", **options)
+
+    padded = "m0,m1,t0,t1,t2\n0,0,5,6.0,7.0\n0,1,5,6.0,\n1,0,7,5.0,\n1,1,6,,\n"
+    assert table(padded, pad="").messages.tolist() == [[5, 6, 7], [5, 6, PAD], [7, 5, PAD], [6, PAD, PAD]]
+    assert table('"","a","message"\n"1","x","ab"\n"2","y","ba"\n').attribute_names == ("a",)
+    assert table(",a,message\n0,x,ab\n1,y,ba\n").attribute_names == ("a",)
+    assert table("a;message;\nx;ab;\ny;ba;\n;;\n").attribute_names == ("a",)
+    decimal = table("size;message\n0,5;ab\n1,5;ba\n")
+    assert decimal.meanings.tolist() == [[0.5], [1.5]]
+    assert table("colour,t0,t1,message\nred,1,2,x y\nblue,2,1,y x\n").attribute_names == ("colour",)
+    for name in ("messages", "Utterance", "tokens"):
+        assert table(f"colour,{name}\nred,ab\nblue,ba\n").attribute_names == ("colour",)
+    for commas in ("a,message\n0,[3, 4]\n1,[5, 6]\n",):
+        with pytest.raises(InvalidSettingError, match="needs quotes"):
+            table(commas)
+
+
+def test_names_for_missing_values_are_remarked(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "t.csv").write_text("colour,message\nred,wa ki\nNA,wa po\n")
+    read_table(tmp_path / "t.csv")
+    assert "The entry 'NA' was taken for a name" in caplog.text
+
+
+def test_more_readings() -> None:
+    square = [[0, 0], [0, 1], [1, 0], [1, 1]]
+    one = Table.of(square, pd.DataFrame({"message": ["wa ki", "wa po", "tu ki", "tu po"]}))
+    assert one.length == 2
+    with pytest.raises(InvalidSettingError, match="most messages have none"):
+        Table.of(square, ["ki-mu", "kipo", "tumu", "tupo"])
+    assert Table.of(square, ["w\u00e9", "wa", "te\u0301", "ta"]).vocab_size == 4  # one é, however it is encoded
+    assert Table.of([0, 1], [[1], [2]]).meanings.tolist() == [[0], [1]]
+    vectors = np.eye(4)[[[1, 2], [3, 0]]]
+    vectors[1, 1] = 0  # after the end of the message
+    for options in ({}, {"argmax": True}):
+        assert Table.of([[0], [1]], vectors, **options).messages.tolist() == [[1, 2], [3, PAD]]
+    assert Table.of([[0], [1]], [bytes([1, 9]), bytes([1, 10])]).messages.tolist() == [[1, 9], [1, 10]]
+    texts = ["[tensor(0, device='cuda:0'), tensor(4)]", "[tensor(1), tensor(4)]"]
+    assert Table.of([[0], [1]], texts).messages.tolist() == [[0, 4], [1, 4]]
+    assert Table.of([[0], [1]], ["c(1, 3)", "c(2, 3)"]).messages.tolist() == [[1, 3], [2, 3]]

@@ -75,7 +75,6 @@ def test_rows_drawn_with_replacement_remember_where_they_come_from() -> None:
         ([], [], "shape"),
         (np.empty((0, 2)), [], "no rows"),
         ([[0, 1], [1]], [[1], [1]], "all rows equally long"),
-        ([0, 1], [[1], [1]], "one row per meaning and one column per attribute"),
         ([[0], [1]], [[1], [-1]], "Tokens are whole numbers from 0; found -1"),
         ([[0], [1]], [[1], [0.5]], "Tokens are whole numbers from 0, or names"),
         ([[0], [1]], "ab", "one string was given"),

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 from icy.core.errors import InvalidSettingError
 
+MESSAGES = ("message", "messages", "utterance", "utterances", "tokens")  # usual names of columns with messages
+
 
 def require_distinct(header: Sequence[str], where: str) -> None:
     """Raise if several columns have one name.
@@ -53,18 +55,17 @@ def choose_columns(
 
 
 def _default_message_columns(columns: Sequence[str], meaning_columns: Sequence[str] | None) -> list[str]:
-    for called in (["message"], [c for c in columns if c.lower() == "message"]):
+    for called in (["message"], *([c for c in columns if c.lower() == name] for name in MESSAGES)):
         if len(called) == 1 and called[0] in columns:
             return called
     named = _in_order(columns, "t")
-    attributes = set(meaning_columns or [c for c in columns if re.fullmatch(r"m\d+", c)])
+    attributes = set(meaning_columns or _in_order(columns, "m"))
     return named or [c for c in columns if attributes and c not in attributes]
 
 
 def _default_meaning_columns(columns: Sequence[str], tokens: Sequence[str]) -> list[str]:
-    named = _in_order(columns, "m")
-    taken = set(tokens)
-    return named or [c for c in columns if c not in taken]
+    taken = {*tokens, *_in_order(columns, "t")}  # t0, t1 and so on hold a message, also beside another column of it
+    return _in_order(columns, "m") or [c for c in columns if c not in taken]
 
 
 def _in_order(columns: Sequence[str], letter: str) -> list[str]:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import csv
 import io
+import logging
 from typing import Any
 
 from icy.core.csv_files import MISSING, separated
 from icy.core.errors import InvalidSettingError, StoreError
+from icy.languages.tokens import whole_text
 from icy.languages.values import NUMBER
 
 from .columns import require_distinct
 from .found import File, Found
+
+WORDS = (*MISSING[1:], "#N/A", "<NA>")  # for a missing value
+log = logging.getLogger(__name__)
 
 
 def read(file: File) -> Found | None:
@@ -35,21 +40,47 @@ def read(file: File) -> Found | None:
         raise StoreError(f"The table '{file.path}' cannot be read: {str(error).strip()}.") from error
     if not rows:
         raise StoreError(f"The table '{file.path}' cannot be read: it is empty.")
+    rows = [(line, row) for line, row in rows if any(row)]  # spreadsheets leave empty ones
     (line, header), *body = rows
-    require_distinct(header, f"in line {line}")
     if not body:
         raise InvalidSettingError(f"The table '{file.path}' has no rows.")
-    for line, row in body:
+    for line_of_row, row in body:
         if len(row) != len(header):
-            raise InvalidSettingError(f"Line {line} has {len(row)} entries, and the header {len(header)} columns.")
-    columns = map(_with_gaps, zip(*(row for _, row in body), strict=True))
-    return Found(dict(zip(header, columns, strict=True)), places=[line for line, _ in body], place="line")
+            raise InvalidSettingError(
+                f"Line {line_of_row} has {len(row)} entries, and the header {len(header)} columns; an entry "
+                "that holds the separator needs quotes, and R's row names a column name (write.csv does it)."
+            )
+    entries = list(zip(*(row for _, row in body), strict=True))
+    used = [place for place, name in enumerate(header) if name or not _is_index(entries[place], place)]
+    require_distinct([header[place] for place in used], f"in line {line}")
+    columns = {header[place]: _with_gaps(entries[place]) for place in used}
+    remarks = ["row numbers and empty columns left out"] if len(used) < len(header) else []
+    decimal = "." if separator == "," else ","
+    return Found(columns, places=[line for line, _ in body], place="line", remarks=remarks, decimal=decimal)
+
+
+def _is_index(column: tuple[str, ...], place: int) -> bool:
+    """Return whether a column without a name is empty, or the first one with the number of each row."""
+    if not any(column):
+        return True
+    return place == 0 and any(column == tuple(map(str, range(first, first + len(column)))) for first in (0, 1))
 
 
 def _with_gaps(column: tuple[str, ...]) -> list[str | None]:
-    """Return entries, None where one is empty or, among numbers, a word for a missing value."""
-    numeric = all(NUMBER.fullmatch(entry) or entry in MISSING for entry in column)
-    return [None if not entry or (numeric and entry in MISSING) else entry for entry in column]
+    """Return entries, None where one is empty or, among numbers, a word for a missing value; 6.0 is 6 if all are whole.
+
+    Pandas writes whole numbers with a point where some are missing.
+    """
+    words = [entry for entry in column if entry in WORDS]
+    numbers = [entry for entry in column if entry and entry not in WORDS]
+    if not all(map(NUMBER.fullmatch, numbers)):
+        if words:
+            log.warning("The entry '%s' was taken for a name; leave it empty if it means a missing value.", words[0])
+        return [entry or None for entry in column]
+    whole = [whole_text(entry) for entry in numbers]
+    if all(entry.lstrip("-").isdecimal() for entry in whole) and any("." in entry for entry in numbers):
+        column = tuple(whole_text(entry) for entry in column)
+    return [None if not entry or entry in WORDS else entry for entry in column]
 
 
 def _rows(text: str, separator: str, quoting: Any = csv.QUOTE_MINIMAL) -> list[tuple[int, list[str]]]:

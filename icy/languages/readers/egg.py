@@ -23,6 +23,7 @@ MOST_LISTED = 8
 PROBABLY = 0.02  # how far numbers of 8 bits may be from a sum of 1
 CUT = "messages end at message_length"
 RELAXED = "tokens are the largest entries of relaxed symbols (Gumbel-softmax)"
+ENDS = "0 ends messages in EGG, and counts as a token here unless eos=0 (--eos 0) leaves it out"
 UNHEARD = "0 ends messages in EGG, and eos=0 (--eos 0) leaves out the symbols after it, which are not heard"
 
 
@@ -47,18 +48,21 @@ def read(file: File) -> Found | None:
         module = interaction_module(own) if is_pickle(own) else ""
         if not module and not folder:
             return None
-        parts.append(opened(vars(load(own.path, (_Interaction, f"{module}.Interaction")))))
+        held = load(own.path, (_Interaction, f"{module}.Interaction"))
+        if not isinstance(held, _Interaction):
+            raise InvalidSettingError(f"'{own.path}' holds a {type(held).__name__}; save one Interaction in a file.")
+        parts.append(opened(vars(held)))
     if not parts:
         return None
     with reading(f"'{file.path}' cannot be read as {WHAT}"):
-        held = {name: _joined([part.get(name) for part in parts]) for name in parts[0]}
+        tensors = {name: _joined([part.get(name) for part in parts]) for name in parts[0]}
         meanings, messages = file.meaning_columns or ("sender_input",), file.message_columns or ("message",)
         named = File(file.path, meanings, messages)
-        found = of_columns(named, {n: t for n, t in held.items() if t is not None}, WHAT, "tensor")
+        found = of_columns(named, {n: t for n, t in tensors.items() if t is not None}, WHAT, "tensor")
         remarks = [f"{len(files)} files joined: {listed([own.path.name for own in files])}"] if len(files) > 1 else []
         columns = dict(found.columns)
         for name in messages:
-            columns[name], said = _tokens(columns[name], held.get("message_length"))
+            columns[name], said = _tokens(columns[name], tensors.get("message_length"))
             remarks += said
     return Found(columns, WHAT, meanings, messages, remarks=[*remarks, *found.remarks])
 
@@ -89,7 +93,9 @@ def _tokens(messages: Any, lengths: Any) -> tuple[Any, list[str]]:
     messages, relaxed = discrete(messages)
     remarks = [RELAXED] if relaxed else []
     if lengths is None or messages.dtype.kind not in "iu":
-        return messages, remarks + ([UNHEARD] if has_tokens_after_end(messages) else [])
+        ended = messages.dtype.kind in "iu" and messages.size and (messages == 0).any(1).all()
+        note = [UNHEARD] if has_tokens_after_end(messages) else [ENDS] if ended else []
+        return messages, remarks + note
     whole = np.floor(np.asarray(lengths, dtype=float) + 1e-3)  # lengths may be sums of probabilities, as in 2.999999
     if whole.shape != (len(messages),) or not np.all((whole >= 0) & (whole <= messages.shape[1])):
         raise InvalidSettingError(

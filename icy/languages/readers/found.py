@@ -85,6 +85,7 @@ class Found:
         places: line or row of each entry in the file, [N]; by default its number from 1.
         place: "row" or "line", for errors.
         tokens: how the format separates the tokens of a text; see `icy.languages.tokens`.
+        decimal: "," if numbers may have a comma as their decimal point.
         eos: the token that ends messages by the rules of the format, and nothing else.
         phrases: whether meanings are phrases: a concept means the same at any place.
         remarks: what else the user should know of how the file was read, each without a full stop.
@@ -97,6 +98,7 @@ class Found:
     places: Sequence[int] = ()
     place: str = "row"
     tokens: str = "auto"
+    decimal: str = "."
     eos: str | int | None = None
     phrases: bool = False
     remarks: Sequence[str] = field(default=())

@@ -172,6 +172,11 @@ def _of_pairs(rows: Sequence[Any], where: Callable[[int], str]) -> Found:
     texts = [part for row in rows for part in row]
     if all(isinstance(text, str) for text in texts) and any("." in text for text in texts):
         return _of_lines_of_cbm(messages, meanings, where)
+    if len(rows) > 1 and all(isinstance(text, str) and re.fullmatch(r"\w+", text) for text in texts):
+        raise InvalidSettingError(
+            f"{where(0)} holds two words, which can be read in two ways: as a message and its meaning, or as two tokens; "
+            'write objects, as in {"message": "ab", "meaning": "red"} or {"message": ["ab", "cd"]}.'
+        )
     columns = {"message": messages, "meaning": meanings}
     phrases = are_phrases(columns, ("meaning",), pairs=True)
     return Found(columns, "pairs of a message and a meaning", ("meaning",), ("message",), phrases=phrases)

@@ -8,13 +8,13 @@ from typing import Any
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted, listed
 
+from .columns import MESSAGES
 from .found import File, Found
 
 MEANINGS = (
     *("meaning", "meanings", "attributes", "concepts", "concept", "phrase", "phrases", "semantics", "input", "inputs"),
     *("sender_input", "sender_inputs", "observations", "observation"),
 )
-MESSAGES = ("message", "messages", "tokens", "utterance", "utterances")
 SETS = ("concepts", "phrase", "phrases", "semantics")  # names of meanings that are sets
 OPTIONS = "--meaning-columns and --message-columns (in Python, meaning_columns= and message_columns=)"
 

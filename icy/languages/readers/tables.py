@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from icy.core.csv_files import DECIMAL_COMMA
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.text import counted, listed
 from icy.languages.language import Language
@@ -18,6 +19,7 @@ from icy.languages.table import Table
 from .columns import choose_columns
 from .found import File, Found
 
+MOST_SHOWN = 12  # attributes
 WEIGHTS = ("count", "counts", "weight", "weights", "frequency", "freq", "n")  # usual names of columns
 log = logging.getLogger(__name__)
 
@@ -53,8 +55,8 @@ def table_of(found: Found | Language, file: File, reading: Mapping[str, Any]) ->
     options = {"tokens": _usual_tokens(found, tokens), "eos": found.eos, "phrases": found.phrases, **reading}
     table = Table.of(
         _meanings(found, attributes) if attributes else None,
-        found.columns[tokens[0]] if len(tokens) == 1 else _rows(found, tokens),
-        weights=None if file.weights is None else _entries(found.columns[file.weights]),
+        found.columns[tokens[0]] if len(tokens) == 1 else _rows(replace(found, decimal="."), tokens),
+        weights=None if file.weights is None else _with_points(found, file.weights),
         place=lambda row: f"{found.place} {places[row]}",
         columns=(attributes, tokens),
         **options,
@@ -84,7 +86,16 @@ def _meanings(found: Found, names: Sequence[str]) -> Any:
 
 
 def _rows(found: Found, names: Sequence[str]) -> list[list[Any]]:
-    return [list(row) for row in zip(*(_entries(found.columns[name]) for name in names), strict=True)]
+    return [list(row) for row in zip(*(_with_points(found, name) for name in names), strict=True)]
+
+
+def _with_points(found: Found, name: str) -> Any:
+    """Return the entries of a column, numbers with decimal commas as numbers with points where these are usual."""
+    column = _entries(found.columns[name])
+    known = [entry for entry in column if entry is not None]
+    if found.decimal != "," or not all(isinstance(e, str) and re.fullmatch(DECIMAL_COMMA, e) for e in known):
+        return column
+    return [None if entry is None else entry.replace(",", ".") for entry in column]
 
 
 def _entries(column: Any) -> Any:
@@ -108,7 +119,8 @@ def _read_as(found: Found, file: File, attributes: Sequence[str], tokens: Sequen
         parts.append(f"phrases of {least}{counted(max(lengths), 'concept')} in {listed(attributes)}")
     elif attributes:
         names = counted(table.attributes, "attribute").partition(" ")[2]
-        shown = [f"{name} ({_count(table, a)})" for a, name in enumerate(table.attribute_names)]
+        shown = [f"{name} ({_count(table, a)})" for a, name in enumerate(table.attribute_names[:MOST_SHOWN])]
+        shown += [f"{table.attributes - MOST_SHOWN} more"] if table.attributes > MOST_SHOWN else []
         several = "" if len(attributes) == table.attributes else f"{listed(attributes)} as {table.attributes} "
         parts.append(f"{several}{names} {listed(shown)}")
     else:
@@ -117,7 +129,7 @@ def _read_as(found: Found, file: File, attributes: Sequence[str], tokens: Sequen
     parts += [f"weight in {file.weights}"] if file.weights else []
     rest = [name or "(no name)" for name in found.columns if name not in (*attributes, *tokens, file.weights)]
     parts += [f"not used: {listed(rest)}"] if rest else []
-    parts += found.remarks
+    parts += [said for said in found.remarks if "--eos" not in said or not table.removed]
     return (f"{found.what}: " if found.what else "") + "; ".join(parts)
 
 

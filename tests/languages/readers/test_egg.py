@@ -83,7 +83,7 @@ def test_relaxed_symbols_become_tokens(save: Save, dtype: torch.dtype) -> None:
     soft = torch.nn.functional.one_hot(SYMBOLS, 7).to(dtype) * 4
     found = read(save(message=soft.softmax(-1)))
     assert rows(found.columns["message"]) == SYMBOLS.tolist()
-    assert found.remarks == [egg.RELAXED]
+    assert found.remarks == [egg.RELAXED, egg.ENDS]
     one_symbol = read(save(message=soft[:, 1].softmax(-1), message_length=torch.ones(9)))
     assert rows(one_symbol.columns["message"]) == SYMBOLS[:, 1:2].tolist()
 
@@ -123,7 +123,7 @@ def test_files_of_an_epoch_are_joined_in_the_order_of_gpus(save: Save) -> None:
         found = read(folder)
         assert found.columns["sender_input"][:, 0].tolist() == [0] * 9 + [2] * 9 + [10] * 9
         assert rows(found.columns["message"]) == SYMBOLS.tolist() * 3
-        assert found.remarks == ["3 files joined: interaction_gpu0, interaction_gpu2 and interaction_gpu10"]
+        assert found.remarks[0] == "3 files joined: interaction_gpu0, interaction_gpu2 and interaction_gpu10"
     assert len(read(path).columns["message"]) == 9  # one of them alone
     save("interactions/train/epoch_50/interaction_gpu1", sender_input=None, receiver_input=torch.tensor(GRID))
     with pytest.raises(InvalidSettingError, match="no tensor 'sender_input'"):

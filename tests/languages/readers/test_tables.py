@@ -210,7 +210,7 @@ def test_a_column_with_a_value_of_its_own_in_every_row_is_warned_of(
         ("a,b,message\n\n1, ,ab\n", "There is no value in line 3, column 'b'"),
         ("a,b,message\n1,x,\n", "There is no message in line 2, column 'message'"),
         ("a,b,a,message\n1,x,2,ab\n", "The columns 1 and 3 are both called 'a' in line 1"),
-        (",b,message\n0,x,ab\n", "Column 1 has no name in the header"),
+        (",b,message\nu,x,ab\nv,y,ba\n", "Column 1 has no name in the header"),
         ("a,message\n1,ab,c\n", "Line 2 has 3 entries, and the header 2 columns"),
         ("a,b,message\n1,ab\n", "Line 2 has 2 entries, and the header 3 columns"),
     ],
