@@ -174,7 +174,7 @@ def _of_pairs(rows: Sequence[Any], where: Callable[[int], str]) -> Found:
         return _of_lines_of_cbm(messages, meanings, where)
     if len(rows) > 1 and all(isinstance(text, str) and re.fullmatch(r"\w+", text) for text in texts):
         raise InvalidSettingError(
-            f"{where(0)} holds two words, which can be read in two ways: as a message and its meaning, or as two tokens; "
+            f"{where(0)} holds two words, to be read in two ways: as a message and its meaning, or as two tokens; "
             'write objects, as in {"message": "ab", "meaning": "red"} or {"message": ["ab", "cd"]}.'
         )
     columns = {"message": messages, "meaning": meanings}
