@@ -112,6 +112,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     long_of(acquire()).to_csv(home / "elsewhere" / "results.csv", index=False)
     Atlas.of(both.records, "mine").save(home / "mine.parquet")
     Pack.read(home / "bias").write(home / "bias.parquet")
+    icy.make_language("perm", "3x4", 4, 2, 1).save(home / "emerged.csv")
     (home / "mine.py").write_text(PLUG_IN)
     for block in code("docs/plug-ins.md"):
         if named := re.match(r"# (my_\w+\.py)\n", block):
