@@ -320,10 +320,10 @@ class Table:
             names, removed = table.token_names, self.removed
             if names is not None:
                 used = np.union1d(table.messages[said], np.array(self.removed, dtype=np.int64))
-                names = tuple(names[token] for token in used)
+                names = tuple(names[token] for token in used) or None
                 messages = np.where(messages == PAD, PAD, np.searchsorted(used, messages))
                 removed = tuple(np.searchsorted(used, removed).tolist())
-            size = self.vocab_size if names is None else 0
+            size = self.vocab_size if self.token_names is None else 0
             table = replace(table, messages=messages, token_names=names, vocab_size=size, removed=removed)
         return replace(table, weights=None if (weights[some] == 1).all() else weights[some])
 

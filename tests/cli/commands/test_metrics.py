@@ -175,9 +175,9 @@ def test_permutations_show_the_value_by_chance_and_p(tmp_path: Path) -> None:
     (record,) = json.loads(run(*words, "--format", "json").stdout)
     assert (record["topsim"]["mean"], record["topsim"]["p"]) == (test.value, test.p)
     assert (record["topsim_chance"]["mean"], record["topsim_chance"]["spread"]) == (test.mean, test.sd)
-    csv = pd.read_csv(io.StringIO(run(*words, "--format", "csv").stdout))
+    csv = pd.read_csv(io.StringIO(run(*words, "--format", "csv").stdout), float_precision="round_trip")
     assert csv[["topsim_p", "topsim_chance_mean"]].values.tolist() == [[test.p, test.mean]]
-    rows = pd.read_csv(out)[["topsim_chance_low", "topsim_chance_high", "topsim_p"]]
+    rows = pd.read_csv(out, float_precision="round_trip")[["topsim_chance_low", "topsim_chance_high", "topsim_p"]]
     assert rows.values.tolist() == [[test.low, test.high, test.p]]
 
 
