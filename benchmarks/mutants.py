@@ -438,8 +438,8 @@ MUTANTS = (
     Mutant(
         "CBM: over the tokens of messages, however long the phrases",
         "icy/metrics/concept_matching.py",
-        "int(np.maximum(of_words, of_concepts).sum())",
-        "int(of_words.sum())",
+        "int(np.maximum(of_words, of_concepts) @ times)",
+        "int(of_words @ times)",
         MATCHING,
     ),
     Mutant(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -29,8 +30,13 @@ def matching(spoken: Spoken, unmatched: str = "matched", name: Callable[[int], s
         unmatched: see `icy.metrics.cbm`.
         name: gives words their names in the translation; by default they are numbered.
     """
-    said = spoken.tokens if name is None else [[name(word) for word in row] for row in spoken.words.tolist()]
-    return cbm(spoken.named, said, concepts="items", unmatched=unmatched)
+    score = cbm(spoken.named, spoken.tokens, concepts="items", unmatched=unmatched)
+    if name is None:
+        return score
+    words = np.unique(spoken.words).tolist()
+    tables = {key: score.details[key] for key in ("translation", "pairs")}
+    named = {k: t.assign(word=[name(words[number]) for number in t["word"]]) for k, t in tables.items()}
+    return replace(score, details={**score.details, **named})
 
 
 def similarity(spoken: Spoken, of: str = "phrase") -> Score:

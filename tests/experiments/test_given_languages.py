@@ -407,7 +407,7 @@ def test_the_command_takes_files_and_its_tables_and_plots_show_them(
     assert "emerged<" in (tmp_path / "ratios.svg").read_text().replace(" -->", "<")
     assert "@" not in "".join(line for line in (tmp_path / "ratios.svg").read_text().splitlines() if "<!--" in line)
     assert run("report", "-o", "report.html").exit_code == 0
-    assert_one_sentence(run(*words), "No grammar is called 'emerged.csv', and there is no file", code=1)
+    assert_one_sentence(run(*words), "No grammar is called 'emerged.csv', and no file has this name", code=1)
 
 
 @pytest.mark.parametrize(
