@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from icy.core.errors import InvalidSettingError, quoted
 
-from .tokens import Rule
+from .rule import Rule
 
 Entries = NDArray[Any] | list[Any]
 

@@ -20,9 +20,10 @@ from .codes import Codes, number, together
 from .containers import unpacked
 from .language import Language
 from .missing import without_missing
-from .tokens import PAD, Names, Rule, cut, read_messages, sorted_names
+from .rule import Names, Rule, sorted_names
+from .tokens import PAD, cut, read_messages
 from .values import read_meanings
-from .weights import read_weights
+from .weights import read_weights, require_one_each
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +84,7 @@ class Table:
             weights: how often each row counts, [N] numbers of at least 0, such as counts or frequencies; rows with
                 weight 0 are dropped. By default the weights of the Table, or 1 each.
             **reading: further options of the rule of tokens: `tokens`, `start`, `pad`, `one_hot`, `argmax`,
-                `missing` and `phrases`; see `icy.languages.tokens.Rule`.
+                `missing` and `phrases`; see `icy.languages.rule.Rule`.
 
         Raises:
             InvalidSettingError: no rows, meanings of unequal length, different numbers of meanings and messages,
@@ -194,7 +195,7 @@ class Table:
             )
 
     def rows(self, which: Shaped[NDArray[Any], " batch"]) -> "Table":
-        """Return the table of the given rows, each of which remembers the original row that it is a copy of."""
+        """Return the table of the given rows; each remembers the original row that it is a copy of."""
         source = np.arange(len(self)) if self.drawn_from is None else self.drawn_from
         part = {"meanings": self.meanings[which], "messages": self.messages[which]}
         weights = None if self.weights is None else self.weights[which]
@@ -311,7 +312,9 @@ class Table:
 
     def _weighted_by(self, given: Any, rule: Rule) -> "Table":
         """Return the table with weights, without the rows with weight 0 and the tokens that only these have."""
-        weights = read_weights(unpacked(given, "Weights"), len(self), rule)
+        held = unpacked(given, "Weights")
+        require_one_each(held, len(self))
+        weights = read_weights(held, rule)
         some = np.flatnonzero(weights)
         table = replace(self.rows(some), drawn_from=None if self.drawn_from is None else self.drawn_from[some])
         if len(some) < len(self):
@@ -370,8 +373,8 @@ def _of_two(meanings: Any, messages: Any, weights: Any, rule: Rule) -> Table:
             "given."
         )
     counts = None if weights is None else unpacked(weights, "Weights")
-    if counts is not None and len(counts) != len(said):
-        read_weights(counts, len(said), rule)
+    if counts is not None:
+        require_one_each(counts, len(said))
     meant, said, counts, rule = without_missing(meant, said, counts, rule)
     values, value_names = (
         (np.zeros((len(said), 0), dtype=np.int64), ()) if meant is None else read_meanings(meant, rule)

@@ -2,84 +2,23 @@
 
 from __future__ import annotations
 
-import logging
 import re
-import unicodedata
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from jaxtyping import Int64
 from numpy.typing import NDArray
 
-from icy.core.errors import InvalidSettingError, quoted, unknown
+from icy.core.errors import InvalidSettingError, quoted
 from icy.core.text import listed
 
-from .containers import is_missing, plain
+from .containers import plain
+from .rule import LARGEST, Names, Rule, sorted_names
+from .texts import DECIMAL, split
 
-log = logging.getLogger(__name__)
 PAD = -1  # fills messages up to the length of the longest
-LARGEST = 2**62  # numbers from here on are taken as names: differences of smaller ones fit in 64 bits
-WAYS = ("auto", "letters", "spaces", "whole")
-MISSING = ("refuse", "drop")
-SEPARATORS = ",;|/-_.:"  # one of them may separate the tokens of a message
-PLAIN_SEPARATORS = ",;|"  # which are never tokens
-BRACKETED = re.compile(r"(?:\w+\()?\s*c?[\[(](.*?)[\])]\s*(?:,[^\[\]()]*)?\)?", re.DOTALL)
-WRAPPED = re.compile(r"\b[a-zA-Z][\w.]*\(([^(),]*)(?:,[^()]*)?\)")  # a scalar of a library: np.int64(3), tensor(3)
-ENTRY = re.compile(r"'([^']*)'|\"([^\"]*)\"|([^\s,;'\"]+)")  # of a list in text: in quotes, or without
-DECIMAL = re.compile(r"-?(\d+\.\d*|\.\d+|\d+(\.\d*)?[eE][+-]?\d+)")
-Names = tuple[Hashable, ...]
 Tokens = Int64[NDArray[np.int64], "batch length"]
-
-
-def row_number(row: int) -> str:
-    """Return the place of a row of a container, in words."""
-    return f"row {row} (counted from 0)"
-
-
-@dataclass(frozen=True)
-class Rule:
-    """How to read meanings and messages where that is not plain from the data.
-
-    Attributes:
-        tokens: how texts are divided into tokens: into letters ("letters"), at spaces ("spaces"), not at all ("whole"),
-            or at a separator, such as "-"; "auto" determines it from all texts, and
-            refuses texts that can be read in two ways.
-        eos: the token that ends a message: it and all that follow are dropped.
-        start: the token that begins every message and is dropped.
-        pad: the token that fills messages up before or after their tokens; NaN for missing values.
-        one_hot: number of values of each attribute, if meanings are one-hot vectors side by side; one number if all
-            attributes have as many; "no" if columns of 0 and 1 are attributes of their own.
-        argmax: take the number of the largest entry for a token, if messages are vectors of real numbers; False if
-            floats with a single 1 per message are tokens.
-        missing: "refuse" rows with missing values, or "drop" them.
-        phrases: whether meanings are phrases: concepts that mean the same at any place, of any number.
-        place: words for the place of a row.
-        columns: names of the columns of meanings and of messages, for errors.
-    """
-
-    tokens: str = "auto"
-    eos: Any = None
-    start: Any = None
-    pad: Any = None
-    one_hot: int | str | Sequence[int] | None = None
-    argmax: bool | None = None
-    missing: str = "refuse"
-    phrases: bool = False
-    place: Callable[[int], str] = field(default=row_number)
-    columns: tuple[Sequence[str], Sequence[str]] = ((), ())
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.missing, str) or self.missing not in MISSING:
-            raise unknown("treatment of missing values", str(self.missing), MISSING)
-        if not isinstance(self.tokens, str) or not self.tokens:
-            raise InvalidSettingError(f"tokens are {listed(WAYS, 'or')}, or a separator, not {quoted(self.tokens)}.")
-
-    @property
-    def pads_missing(self) -> bool:
-        """Whether missing values fill messages up."""
-        return self.pad is not None and (is_missing(self.pad) or (isinstance(self.pad, str) and self.pad == ""))
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,10 +49,8 @@ def read_messages(given: NDArray[Any] | list[Any], rule: Rule) -> Messages:
         InvalidSettingError: messages are not sequences of tokens, may be read in two ways, or lack the end token.
     """
     if isinstance(given, np.ndarray):
-        tokens, spelling = _of_array(given, rule)
+        tokens, lengths, spelling = _of_array(given, rule)
         if _fits(tokens):
-            ended = (tokens == PAD).sum(1) if "vector" in spelling else 0
-            lengths = np.full(len(tokens), tokens.shape[1]) - ended
             return cut(tokens.astype(np.int64), lengths, None, rule, spelling)
         given = tokens.tolist()
     rows, spelling = _rows(list(given), rule)
@@ -204,33 +141,29 @@ def cut(
 # -- one entry per message -------------------------------------------------------------------------------------------
 
 
-def _of_array(given: NDArray[Any], rule: Rule) -> tuple[NDArray[Any], str]:
-    """Return an array of numbers as tokens, [N, S], and how they were written."""
-    if given.ndim == 1 and not rule.argmax:
-        given, spelling = given[:, None], "a single token"
-    else:
-        spelling = "a token each"
-    vectors = given if given.ndim == 3 else given[:, None]  # [N, S, V], of which empty ones follow the message
-    if (rule.argmax or (given.ndim == 3 and _one_hot_or_empty(given))) and given.ndim > 1 and given.shape[-1]:
-        said = (vectors != 0).any(-1)
+def _of_array(given: NDArray[Any], rule: Rule) -> tuple[NDArray[Any], NDArray[np.int64], str]:
+    """Return an array of numbers as tokens, [N, S], the lengths of messages, [N], and how tokens were written."""
+    if given.ndim in (2, 3) and given.shape[-1] and (rule.argmax or (given.ndim == 3 and _one_hot_or_empty(given))):
+        vectors = given if given.ndim == 3 else given[:, None]
+        said = (vectors != 0).any(-1)  # vectors of zeros follow the end of a message
         if (np.diff(said.astype(np.int8), axis=1) > 0).any():
             raise InvalidSettingError("A vector of zeros is before other vectors of a message, and names no token.")
-        tokens = np.where(said, vectors.argmax(-1), PAD)
-        return tokens, "the largest of each vector" if rule.argmax else "one-hot vectors"
-    if given.ndim != 2:
+        return vectors.argmax(-1), said.sum(1), "the largest of each vector" if rule.argmax else "one-hot vectors"
+    tokens, spelling = (given[:, None], "a single token") if given.ndim == 1 else (given, "a token each")
+    if tokens.ndim != 2:
         raise InvalidSettingError(
             f"Messages are a table, a row per message and a column per token; the shape {given.shape} is none. "
             "argmax=True (--argmax) takes the largest entry of each vector for a token."
         )
-    if rule.argmax is None and looks_one_hot(given):
+    if rule.argmax is None and looks_one_hot(tokens):
         raise InvalidSettingError(
-            f"Messages of {given.shape[1]} numbers with a single 1 can be read in two ways: as one-hot vectors of a "
-            f"symbol each (argmax=True, or --argmax), or as {given.shape[1]} tokens each (argmax=False, or "
+            f"Messages of {tokens.shape[1]} numbers with a single 1 can be read in two ways: as one-hot vectors of a "
+            f"symbol each (argmax=True, or --argmax), or as {tokens.shape[1]} tokens each (argmax=False, or "
             "--no-argmax)."
         )
-    if given.dtype.kind == "f":
-        given = _whole(given, rule)
-    return given, spelling
+    if tokens.dtype.kind == "f":
+        tokens = _whole(tokens, rule)
+    return tokens, np.full(len(tokens), tokens.shape[1]), spelling
 
 
 def _whole(given: NDArray[Any], rule: Rule) -> NDArray[Any]:
@@ -296,7 +229,7 @@ def _rows(given: list[Any], rule: Rule) -> tuple[list[list[Any]] | NDArray[Any],
 
 
 def _discrete(rows: list[list[Any]], rule: Rule) -> list[list[Any]] | NDArray[Any]:
-    """Return tokens with whole floats as whole numbers, or an array of scores of which the rule takes the largest.
+    """Return tokens with whole floats as whole numbers, or an array of scores, to take the largest.
 
     Raises:
         InvalidSettingError: tokens are real numbers, or may be one-hot vectors.
@@ -332,14 +265,6 @@ def _as_numbers(tokens: list[Any]) -> dict[Any, int | float] | None:
     return numbers if len(set(numbers.values())) == len(set(texts)) else None
 
 
-def sorted_names(names: Sequence[Any]) -> Names:
-    """Return the distinct names, numbers before texts, each kind in order."""
-    try:
-        return tuple(sorted(set(names), key=lambda name: (str(type(name)), name)))
-    except TypeError as error:
-        raise InvalidSettingError("Tokens and values are numbers, or names that have an order.") from error
-
-
 def _number_of(token: Any, names: Names | None) -> int | None:
     """Return the number of a token given as a number, a name, or the text of either; None if there is none."""
     token = plain(token)
@@ -364,166 +289,6 @@ def _fits(whole: NDArray[Any] | list[int]) -> bool:
 def _require_not_negative(least: int) -> None:
     if least < 0:
         raise InvalidSettingError(
-            f"Tokens are whole numbers from 0; found {quoted(least)}. If it stands after the end of shorter messages, "
+            f"Tokens are whole numbers from 0; found {quoted(least)}. If it fills shorter messages up, "
             f"name it as pad={quoted(least)} (--pad), or leave it out: messages may differ in length."
-        )
-
-
-# -- texts -----------------------------------------------------------------------------------------------------------
-
-
-def split(texts: Sequence[str], rule: Rule) -> tuple[list[list[str]], str]:
-    """Split texts into tokens; return also how they were written, in words.
-
-    Raises:
-        InvalidSettingError: the texts can be read in two ways, or do not suit the way that was asked for.
-    """
-    texts = [unicodedata.normalize("NFC", text) for text in texts]  # one letter for each é, however it is encoded
-    how = rule.tokens.lower() if rule.tokens.lower() in WAYS else rule.tokens
-    if how == "letters":
-        return [[c for c in text if not c.isspace()] for text in texts], "a letter each"
-    if how == "spaces":
-        return [text.split() for text in texts], "tokens between spaces"
-    if how == "whole":
-        return [[text.strip()] for text in texts], "a single token"
-    if how != "auto":
-        return _at(how, texts, rule), f"tokens between '{how}'"
-    if texts and all(re.fullmatch(r"\s*\{.*\}\s*", text) for text in texts):
-        raise InvalidSettingError(f"The message {quoted(texts[0])} is a set or dictionary, which has no order.")
-    inside = [BRACKETED.fullmatch(text.strip()) for text in texts]
-    if texts and all(inside):
-        return [parts_of(match[1]) for match in inside if match is not None], "lists of tokens"
-    if any(inside):
-        at = [match is not None for match in inside]
-        one, other = (f"{quoted(texts[row])} in {rule.place(row)}" for row in (at.index(True), at.index(False)))
-        raise InvalidSettingError(
-            f"The message {one} is in brackets, and {other} is not; write all messages in one way."
-        )
-    spaced = any(len(text.split()) > 1 for text in texts)
-    mark = _separator(texts, spaced)
-    if mark:
-        return _at(mark, texts, rule), f"tokens between '{mark}'"
-    if spaced:
-        _require_one_spelling(texts, rule)
-        return [text.split() for text in texts], "tokens between spaces"
-    _require_letters(texts, rule)
-    letters = [[c for c in text if not c.isspace()] for text in texts]
-    return letters, "a letter each" if any(len(row) > 1 for row in letters) else "a single token"
-
-
-def parts_of(text: str) -> list[str]:
-    """Return the entries of a list that is written as text between brackets: "10, 1", "10 1" or "'a', 'b'".
-
-    Raises:
-        InvalidSettingError: it is a list of lists, is cut off, or holds a missing value.
-    """
-    text = WRAPPED.sub(r"\1", text).strip()
-    quotes = re.search(r"(^|[\s,;])['\"]", text)
-    if quotes:
-        parts = [first or second or third for first, second, third in ENTRY.findall(text)]
-    else:
-        parts = (
-            [part.strip() for part in re.split("[,;]", text.strip(" ,;"))] if re.search("[,;]", text) else text.split()
-        )
-        parts = parts if parts != [""] else []
-    for part in () if quotes else parts:
-        if re.search(r"[\[\](){}]", part):
-            raise InvalidSettingError(f"'{text}' is a list of lists, and a message or meaning is one list.")
-        if part in ("", "...", "None", "nan", "NaN", "null", "<NA>"):
-            raise InvalidSettingError(f"The list '{text}' is cut off or lacks a value; write whole lists.")
-    return [whole_text(part) for part in parts]
-
-
-def whole_text(text: str) -> str:
-    """Return a decimal that is a whole number without its point, and any other text unchanged: "1." is "1"."""
-    return (
-        str(int(float(text)))
-        if DECIMAL.fullmatch(text) and abs(float(text)) < 2**53 and float(text).is_integer()
-        else text
-    )
-
-
-def _separator(texts: Sequence[str], spaced: bool) -> str:
-    """Return the one mark that separates the tokens of all messages; "" if there is none."""
-    marks = {c for text in texts for c in text if c in (PLAIN_SEPARATORS if spaced else SEPARATORS)}
-    possible = [mark for mark in marks if all(map(str.strip, (part for text in texts for part in text.split(mark))))]
-    clear = [mark for mark in marks if mark in PLAIN_SEPARATORS]
-    if len(marks) == 1 and possible == ["."] and not spaced and all(DECIMAL.fullmatch(text) for text in texts):
-        sides = [{text.partition(".")[side] for text in texts} for side in (0, 2)]
-        if min(map(len, sides)) == 1:
-            raise InvalidSettingError(
-                f"The message {quoted(texts[0])} can be read in two ways: as the tokens before and after the point "
-                '(tokens=".", or --tokens .), or as the number (tokens="whole", or --tokens whole).'
-            )
-    lacking = [text for text in texts if len(text.strip()) > 1 and not any(mark in text for mark in marks)]
-    if len(marks) == 1 and possible and not spaced and 2 * len(lacking) > len(texts) and not _numeric(lacking):
-        with_mark = next(text for text in texts if possible[0] in text)
-        raise InvalidSettingError(
-            f"The message {quoted(with_mark)} has the mark {quoted(possible[0])}, and most messages have none: it may "
-            f"separate tokens (tokens={quoted(possible[0])}, or --tokens '{possible[0]}'), or be a letter "
-            '(tokens="letters", or --tokens letters).'
-        )
-    if len(marks) == 1 and possible:
-        parts = [part.strip() for text in texts for part in text.split(possible[0])]
-        if not spaced or all(len(part.split()) == 1 for part in parts):
-            return possible[0]
-    if clear:
-        with_mark = next(text for text in texts if clear[0] in text)
-        raise InvalidSettingError(
-            f"The message {quoted(with_mark)} can be read in two ways: as the tokens "
-            f"{listed([quoted(part.strip()) for part in with_mark.split(clear[0])])} (tokens={quoted(clear[0])}, or "
-            f'--tokens \'{clear[0]}\'), or {clear[0]} is a part of tokens (tokens="letters" or "spaces").'
-        )
-    return ""
-
-
-def _numeric(texts: Sequence[str]) -> bool:
-    return all(re.fullmatch("[0-9]+", text.strip()) for text in texts)
-
-
-def _at(mark: str, texts: Sequence[str], rule: Rule) -> list[list[str]]:
-    if not any(mark in text for text in texts):
-        raise InvalidSettingError(
-            f"The separator {quoted(mark)} is in no message; tokens is {', '.join(WAYS)}, or a separator of tokens."
-        )
-    rows = [[part.strip() for part in text.split(mark)] for text in texts]
-    for place, row in enumerate(rows):
-        if not all(row):
-            raise InvalidSettingError(
-                f"The message {quoted(texts[place])} in {rule.place(place)} has nothing between two '{mark}' or at its "
-                f"end; {quoted(mark)} separates tokens."
-            )
-    return rows
-
-
-def _require_one_spelling(texts: Sequence[str], rule: Rule) -> None:
-    """Refuse letters between spaces if other messages have several letters without spaces; warn of numbers."""
-    plain = [len(text.split()) == 1 < len(text) for text in texts]
-    letters = {token for text in texts if len(parts := text.split()) > 1 for token in parts}
-    if not any(plain) or any(len(token) > 1 for token in letters):
-        return  # tokens of several letters may well be alone in a message
-    spaced = [len(text.split()) > 1 for text in texts]
-    one, other = (f"{quoted(texts[at])} in {rule.place(at)}" for at in (spaced.index(True), plain.index(True)))
-    met = f"The message {one} has spaces between its tokens, and {other} has none"
-    alone = texts[plain.index(True)]
-    if not all(re.fullmatch("[0-9]+", token) for token in (*letters, alone)):
-        raise InvalidSettingError(f"{met}; write all messages in one way.")
-    log.warning("%s: it was taken for a single token, the number %s.", met, alone)
-
-
-def _require_letters(texts: Sequence[str], rule: Rule) -> None:
-    """Refuse texts of several letters without spaces that may as well be a single token each."""
-    longer = next((text for text in texts if len(text) > 1), None)
-    if longer is None:
-        return
-    lengths, distinct = {len(text) for text in texts}, set(texts)
-    if all(re.fullmatch("-?[0-9]+", text) for text in texts):
-        unsure = len(lengths) > 1 or not any(text[0] == "0" for text in texts)
-    else:
-        unsure = len(lengths) > 1 and 2 * len(distinct) <= len(texts)
-    if unsure:
-        raise InvalidSettingError(
-            f"The message {quoted(longer)} can be read in two ways: as the tokens {listed([*map(quoted, longer)])} "
-            f'(tokens="letters", or --tokens letters), or as the single token {quoted(longer)} (tokens="whole", or '
-            "--tokens whole)."
         )

@@ -17,9 +17,11 @@ from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError, quoted
 from icy.core.text import listed
 
-from .tokens import BRACKETED, LARGEST, Names, Rule, is_one_hot, parts_of, sorted_names
+from .rule import LARGEST, Names, Rule, sorted_names
+from .texts import listed_texts
+from .tokens import is_one_hot
 
-BETWEEN = (",", ";", "|", "/", "-", "_", " ")  # may stand between the values of a meaning that is one text
+BETWEEN = (",", ";", "|", "/", "-", "_", " ")  # may separate the values of a meaning that is one text
 NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|inf|infinity)\s*", re.IGNORECASE)
 TRUTH = {"True": 1, "False": 0, "true": 1, "false": 0}
 Meanings = Real[NDArray[Any], "meaning attr"]
@@ -42,7 +44,7 @@ def read_meanings(given: NDArray[Any] | list[Any], rule: Rule) -> tuple[Meanings
         given = given[:, None] if given.ndim == 1 else given
         if given.ndim == 3 and is_one_hot(given):
             return np.asarray(given.argmax(-1), dtype=np.int64), ()
-        columns = None if given.ndim == 2 and given.dtype.kind != "O" else _columns(given.tolist(), rule)
+        columns = None if given.ndim == 2 else _columns(given.tolist(), rule)
     else:
         columns = _columns(given, rule)
     values, names = _of_numbers(given) if columns is None else _of_columns(columns, rule.phrases)  # type: ignore[arg-type]
@@ -68,7 +70,7 @@ def _columns(rows: list[Any], rule: Rule) -> list[list[Any]]:
             "Meanings are a table, one row per meaning and one column per attribute, all rows equally long; the data "
             f"given have the shape {_shape(rows)}."
         )
-    found = list(chain.from_iterable(map(_apart, map(list, zip(*table, strict=True)))))
+    found = list(chain.from_iterable(_apart(list(column), rule) for column in zip(*table, strict=True)))
     return _split_evenly(found[0]) if len(found) == 1 else found
 
 
@@ -77,18 +79,10 @@ def _shape(rows: list[Any]) -> str:
     return str((len(rows), *lengths[:1])) if len(lengths) < 2 else f"({len(rows)}, {lengths[0]} to {lengths[-1]})"
 
 
-def _apart(column: list[Any]) -> list[list[Any]]:
+def _apart(column: list[Any], rule: Rule) -> list[list[Any]]:
     """Return a column as the columns of the lists that it holds, or as it is."""
     if all(isinstance(entry, str) for entry in column):
-        matches = [BRACKETED.fullmatch(entry.strip()) for entry in column]
-        if all(re.fullmatch(r"\s*\{.*\}\s*", entry) for entry in column):
-            raise InvalidSettingError(f"The meaning {quoted(column[0])} is a set or dictionary, which has no order.")
-        if any(matches) and not all(matches):
-            odd = next(entry for entry, match in zip(column, matches, strict=True) if match is None)
-            raise InvalidSettingError(f"The meaning {quoted(odd)} is not in brackets, as others are.")
-        if not all(matches):
-            return [column]
-        column = [parts_of(match[1]) for match in matches if match is not None]
+        column = listed_texts(column, "meaning", rule) or column
     if not any(isinstance(entry, list) for entry in column):
         return [column]
     lengths = {len(entry) if isinstance(entry, list) else 0 for entry in column}
@@ -97,7 +91,7 @@ def _apart(column: list[Any]) -> list[list[Any]]:
             "A column holds lists of several lengths, and every meaning has a value of every attribute; say which "
             "columns are meanings."
         )
-    return list(chain.from_iterable(_apart(list(part)) for part in zip(*column, strict=True)))
+    return list(chain.from_iterable(_apart(list(part), rule) for part in zip(*column, strict=True)))
 
 
 def _split_evenly(column: list[Any]) -> list[list[Any]]:
@@ -178,11 +172,9 @@ def values_of(column: Sequence[Any]) -> list[Any]:
 
 def _same_number(number: Any, entry: Any) -> bool:
     """Return whether a number equals an entry; digits beyond all floats do not mean infinity."""
-    if isinstance(entry, str) and isinstance(number, float) and math.isinf(number):
-        return "inf" in entry.lower()
-    return bool(
-        number == (entry if not isinstance(entry, str) else float(entry) if isinstance(number, float) else number)
-    )
+    if isinstance(entry, str):
+        return not (isinstance(number, float) and math.isinf(number)) or "inf" in entry.lower()
+    return bool(number == entry)
 
 
 def _number_names(column: list[Any]) -> tuple[NDArray[np.int64], Names | None]:

@@ -11,27 +11,34 @@ from numpy.typing import NDArray
 from icy.core.errors import InvalidSettingError, quoted
 from icy.core.text import counted
 
-from .tokens import Rule
+from .rule import Rule
 from .values import values_of
 
 MOST_WEIGHT = 2**53  # sums of whole weights are exact below it, as floats too
 
 
-def read_weights(given: NDArray[Any] | list[Any], rows: int, rule: Rule) -> NDArray[Any]:
-    """Return weights of rows, [N]: integers if all are whole.
-
-    Args:
-        given: what `icy.languages.containers.unpacked` returned.
-        rows: number of rows, N.
-        rule: has the words for the place of a row.
+def require_one_each(given: NDArray[Any] | list[Any], rows: int) -> None:
+    """Raise unless there are as many weights as rows.
 
     Raises:
-        InvalidSettingError: weights that are negative, not finite, all 0, too large, or not one per row.
+        InvalidSettingError: there are not.
     """
     if len(given) != rows:
         raise InvalidSettingError(
             f"Every row has one weight; {counted(len(given), 'weight')} for {counted(rows, 'row')} were given."
         )
+
+
+def read_weights(given: NDArray[Any] | list[Any], rule: Rule) -> NDArray[Any]:
+    """Return weights of rows, [N]: integers if all are whole.
+
+    Args:
+        given: what `icy.languages.containers.unpacked` returned.
+        rule: has the words for the place of a row.
+
+    Raises:
+        InvalidSettingError: weights that are negative, not finite, all 0, or too large.
+    """
     values = values_of(given.tolist() if isinstance(given, np.ndarray) else given)
     if not all(isinstance(value, numbers.Real) for value in values):  # then the first word is the culprit
         values = [number for value in values for number in values_of([value])]

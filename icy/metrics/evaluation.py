@@ -319,7 +319,7 @@ def _tested(
     alternative = resolve_alternative(alternative, entry.name)
     if score.why:
         return PermutationTest(entry.name, math.nan, alternative=alternative, why=score.why)
-    if score.rows != len(table):  # rows with weights, of which tre reads as many as are given, and here all
+    if score.rows != len(table):  # the repeated rows have another value in tre, which draws rows
         score = _measured(entry, table, conventions)
     fast = entry.load() is topsim
     values = permuted_topsim(table, orders, {**entry.defaults, **conventions}, progress) if fast else None

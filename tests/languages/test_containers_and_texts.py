@@ -389,7 +389,7 @@ def test_a_field_may_be_longer_than_the_csv_library_takes(tmp_path: Path) -> Non
         ([[0, 1], [[1], 2]], ["a", "b"], {}, "lists of several lengths"),
         ([[[0, None]], [[1, 2]]], ["a", "b"], {}, "There is no value in row 0"),
         (["[0, None]", "[1, 2]"], ["a", "b"], {}, "lacks a value"),
-        (["[0, 1]", "1, 1"], ["a", "b"], {}, "'1, 1' is not in brackets"),
+        (["[0, 1]", "1, 1"], ["a", "b"], {}, "is in brackets, and '1, 1' in row 1"),
         (["{'c': 1}", "{'c': 2}"], ["a", "b"], {}, "set or dictionary"),
         ([[0], [1]], ["{1, 2}", "{3, 4}"], {}, "set or dictionary"),
         ([[0], [1]], ["[1 2 ... 4]", "[1 2 3 4]"], {}, "cut off"),

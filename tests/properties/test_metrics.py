@@ -17,7 +17,13 @@ from tests.properties.helpers import HUGE, Rows, tables, unless_refused
 METRICS = [entry.name for entry in registry.match("all", "metric")]
 FEW: dict[str, dict[str, Any]] = {"factor_vae": {"training_votes": 40, "test_votes": 40, "batch_size": 4}}
 UNBOUNDED = ("tre", "conflict_count", "message_entropy", "mutual_information", "unique_messages")
-RANGES = {"topsim": (-1, 1), "npmi": (-1, 1), "ami": (-math.inf, 1), **dict.fromkeys(UNBOUNDED, (0, math.inf))}
+RANGES = {
+    "topsim": (-1, 1),
+    "residual_entropy": (0, 1 + 1e-7),
+    "npmi": (-1, 1),
+    "ami": (-math.inf, 1),
+    **dict.fromkeys(UNBOUNDED, (0, math.inf)),
+}
 VARIANTS: list[tuple[str, dict[str, Any]]] = [
     *((name, {}) for name in METRICS),
     ("topsim", {"message": "hamming"}),
@@ -60,7 +66,7 @@ def test_a_metric_is_within_its_range_or_says_why_not(name: str, conventions: di
     found = score(name, table, **conventions)
     if found is not None and not found.why:
         least, most = RANGES.get(name, (0, 1))
-        assert least - 1e-9 <= found.value <= most + 1e-7  # counts have 1e-8 added in search="resnick"
+        assert least - 1e-9 <= found.value <= most + 1e-9
         assert found.rows == len(table[0])
 
 

@@ -26,7 +26,7 @@ from icy.core.registry import registry
 from icy.core.text import listed
 from icy.grammars import expand_grammars, make_language
 from icy.languages.readers import read_table
-from icy.languages.tokens import MISSING
+from icy.languages.rule import MISSING
 from icy.metrics import Table, evaluate
 from icy.metrics.evaluation import DEFAULT_METRICS, ERRORS, ScoreCallback, values_by_chance
 from icy.metrics.topographic.progress import Progress
@@ -198,9 +198,10 @@ def metrics_command(
 ) -> None:
     """Measure how compositional languages are: from files, or of grammars over seeds.
 
-    A FILE is a language saved by icy, your own table (csv, tsv, parquet, npz), messages and phrases (jsonl), or
-    interactions saved by EGG. RESULTS, a folder or a pack, has the languages of games and end-to-end runs, and those
-    of senders that were kept (--keep-models). Everything else is the name of a GRAMMAR, a chain or a pattern.
+    A FILE is a language saved by icy, your own table (csv, tsv, parquet, feather, npz), JSON or JSON lines, tensors of
+    PyTorch, or interactions or logs of EGG. RESULTS, a folder or a pack, has the languages of games and end-to-end
+    runs, and those of senders that were kept (--keep-models). Everything else is the name of a GRAMMAR, a chain or a
+    pattern.
     """
     set_up_log(stderr(), quiet, 0)
     # No warnings: metrics that cannot score a table are noted below the results.

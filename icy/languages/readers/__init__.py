@@ -62,7 +62,7 @@ def read_table(
             hold meanings. Each of several columns holds one token.
         weights: the column that says how often each row counts, such as a count; see `Table.of`.
         **reading: `eos`, `start`, `pad`, `tokens`, `one_hot`, `argmax`, `missing`: options of the rule by which
-            entries are read; see `icy.languages.tokens.Rule`.
+            entries are read; see `icy.languages.rule.Rule`.
 
     Returns:
         The table, named after the language or the file. Its `read_as` says how the file was read; a column taken for

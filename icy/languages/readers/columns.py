@@ -64,7 +64,7 @@ def _default_message_columns(columns: Sequence[str], meaning_columns: Sequence[s
 
 
 def _default_meaning_columns(columns: Sequence[str], tokens: Sequence[str]) -> list[str]:
-    taken = {*tokens, *_in_order(columns, "t")}  # t0, t1 and so on hold a message, also beside another column of it
+    taken = {*tokens, *_in_order(columns, "t")}  # t0, t1 and so on hold a message, even if another column does
     return _in_order(columns, "m") or [c for c in columns if c not in taken]
 
 

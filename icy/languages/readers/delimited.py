@@ -9,7 +9,7 @@ from typing import Any
 
 from icy.core.csv_files import MISSING, separated
 from icy.core.errors import InvalidSettingError, StoreError
-from icy.languages.tokens import whole_text
+from icy.languages.texts import whole_text
 from icy.languages.values import NUMBER
 
 from .columns import require_distinct
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 
 def read(file: File) -> Found | None:
-    """Read a table; an empty entry is missing, and "nan" and "null" are texts like any other.
+    """Read a table; an empty entry is missing, and among numbers also a word such as "NA".
 
     Raises:
         StoreError: the file cannot be read.
@@ -38,9 +38,9 @@ def read(file: File) -> Found | None:
                 rows = plain
     except (OSError, ValueError, csv.Error) as error:
         raise StoreError(f"The table '{file.path}' cannot be read: {str(error).strip()}.") from error
+    rows = [(line, row) for line, row in rows if any(row)]  # spreadsheets leave empty ones
     if not rows:
         raise StoreError(f"The table '{file.path}' cannot be read: it is empty.")
-    rows = [(line, row) for line, row in rows if any(row)]  # spreadsheets leave empty ones
     (line, header), *body = rows
     if not body:
         raise InvalidSettingError(f"The table '{file.path}' has no rows.")

@@ -84,7 +84,7 @@ class Found:
         messages: the columns that hold messages, if the format says so.
         places: line or row of each entry in the file, [N]; by default its number from 1.
         place: "row" or "line", for errors.
-        tokens: how the format separates the tokens of a text; see `icy.languages.tokens`.
+        tokens: how the format separates the tokens of a text; see `icy.languages.rule.Rule`.
         decimal: "," if numbers may have a comma as their decimal point.
         eos: the token that ends messages by the rules of the format, and nothing else.
         phrases: whether meanings are phrases: a concept means the same at any place.

@@ -30,7 +30,7 @@ def table_of(found: Found | Language, file: File, reading: Mapping[str, Any]) ->
     Args:
         found: columns, or a language of icy.
         file: names the columns that were asked for.
-        reading: options of `icy.languages.tokens.Rule`.
+        reading: options of `icy.languages.rule.Rule`.
 
     Raises:
         InvalidSettingError: a column is missing, or the entries make no table.
@@ -54,8 +54,8 @@ def table_of(found: Found | Language, file: File, reading: Mapping[str, Any]) ->
     places = found.places or range(1, len(found.columns[tokens[0]]) + 1)
     options = {"tokens": _usual_tokens(found, tokens), "eos": found.eos, "phrases": found.phrases, **reading}
     table = Table.of(
-        _meanings(found, attributes) if attributes else None,
-        found.columns[tokens[0]] if len(tokens) == 1 else _rows(replace(found, decimal="."), tokens),
+        _together([_with_points(found, name) for name in attributes]),
+        _together([found.columns[name] for name in tokens]),
         weights=None if file.weights is None else _with_points(found, file.weights),
         place=lambda row: f"{found.place} {places[row]}",
         columns=(attributes, tokens),
@@ -79,21 +79,19 @@ def _usual_tokens(found: Found, tokens: Sequence[str]) -> str:
     return "whole" if len(tokens) == 1 and re.fullmatch(r"t\d+", tokens[0]) else found.tokens
 
 
-def _meanings(found: Found, names: Sequence[str]) -> Any:
-    """Return the columns of meanings together, a row of values for each entry."""
-    column = found.columns[names[0]]
-    return column if len(names) == 1 and getattr(column, "ndim", 1) > 1 else _rows(found, names)
-
-
-def _rows(found: Found, names: Sequence[str]) -> list[list[Any]]:
-    return [list(row) for row in zip(*(_with_points(found, name) for name in names), strict=True)]
+def _together(columns: Sequence[Any]) -> Any:
+    """Return one column as it is, or a row of the entries of several; None if there are none."""
+    if len(columns) < 2:
+        return columns[0] if columns else None
+    return [list(row) for row in zip(*map(_entries, columns), strict=True)]
 
 
 def _with_points(found: Found, name: str) -> Any:
     """Return the entries of a column, numbers with decimal commas as numbers with points where these are usual."""
-    column = _entries(found.columns[name])
-    known = [entry for entry in column if entry is not None]
-    if found.decimal != "," or not all(isinstance(e, str) and re.fullmatch(DECIMAL_COMMA, e) for e in known):
+    column = found.columns[name]
+    if found.decimal == ".":
+        return column
+    if not all(entry is None or re.fullmatch(DECIMAL_COMMA, entry) for entry in column):
         return column
     return [None if entry is None else entry.replace(",", ".") for entry in column]
 

@@ -1,0 +1,74 @@
+"""The options of the rule by which meanings and messages are read: docs/your-languages.md."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from icy.core.errors import InvalidSettingError, quoted, unknown
+from icy.core.text import listed
+
+from .containers import is_missing
+
+WAYS = ("auto", "letters", "spaces", "whole")
+MISSING = ("refuse", "drop")
+LARGEST = 2**62  # numbers from here on are taken as names: differences of smaller ones fit in 64 bits
+Names = tuple[Hashable, ...]
+
+
+def row_number(row: int) -> str:
+    """Return the place of a row of a container, in words."""
+    return f"row {row} (counted from 0)"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How to read meanings and messages where that is not plain from the data.
+
+    Attributes:
+        tokens: how texts are divided into tokens: into letters ("letters"), at spaces ("spaces"), not at all ("whole"),
+            or at a separator, such as "-"; "auto" determines it from all texts, and
+            refuses texts that can be read in two ways.
+        eos: the token that ends a message: it and all that follow are dropped.
+        start: the token that begins every message and is dropped.
+        pad: the token that fills messages up before or after their tokens; NaN for missing values.
+        one_hot: number of values of each attribute, if meanings are one-hot vectors side by side; one number if all
+            attributes have as many; "no" if columns of 0 and 1 are attributes of their own.
+        argmax: take the number of the largest entry for a token, if messages are vectors of real numbers; False if
+            floats with a single 1 per message are tokens.
+        missing: "refuse" rows with missing values, or "drop" them.
+        phrases: whether meanings are phrases: concepts that mean the same at any place, of any number.
+        place: words for the place of a row.
+        columns: names of the columns of meanings and of messages, for errors.
+    """
+
+    tokens: str = "auto"
+    eos: Any = None
+    start: Any = None
+    pad: Any = None
+    one_hot: int | str | Sequence[int] | None = None
+    argmax: bool | None = None
+    missing: str = "refuse"
+    phrases: bool = False
+    place: Callable[[int], str] = field(default=row_number)
+    columns: tuple[Sequence[str], Sequence[str]] = ((), ())
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.missing, str) or self.missing not in MISSING:
+            raise unknown("treatment of missing values", str(self.missing), MISSING)
+        if not isinstance(self.tokens, str) or not self.tokens:
+            raise InvalidSettingError(f"tokens are {listed(WAYS, 'or')}, or a separator, not {quoted(self.tokens)}.")
+
+    @property
+    def pads_missing(self) -> bool:
+        """Whether missing values fill messages up."""
+        return self.pad is not None and (is_missing(self.pad) or (isinstance(self.pad, str) and self.pad == ""))
+
+
+def sorted_names(names: Sequence[Any]) -> Names:
+    """Return the distinct names, numbers before texts, each kind in order."""
+    try:
+        return tuple(sorted(set(names), key=lambda name: (str(type(name)), name)))
+    except TypeError as error:
+        raise InvalidSettingError("Tokens and values are numbers, or names that have an order.") from error

@@ -1,0 +1,187 @@
+"""Texts divided into tokens, and lists that are written as texts."""
+
+from __future__ import annotations
+
+import logging
+import re
+import unicodedata
+from collections.abc import Sequence
+
+from icy.core.errors import InvalidSettingError, quoted
+from icy.core.text import listed
+
+from .rule import WAYS, Rule
+
+log = logging.getLogger(__name__)
+SEPARATORS = ",;|/-_.:"  # one of them may separate the tokens of a message
+PLAIN_SEPARATORS = ",;|"  # which are never tokens
+BRACKETED = re.compile(r"(?:\w+\()?\s*c?[\[(](.*?)[\])]\s*(?:,[^\[\]()]*)?\)?", re.DOTALL)
+BRACED = re.compile(r"\{.*\}", re.DOTALL)
+WRAPPED = re.compile(r"\b[a-zA-Z][\w.]*\(([^(),]*)(?:,[^()]*)?\)")  # a scalar of a library: np.int64(3), tensor(3)
+ENTRY = re.compile(r"'([^']*)'|\"([^\"]*)\"|([^\s,;'\"]+)")  # of a list in text: in quotes, or without
+DECIMAL = re.compile(r"-?(\d+\.\d*|\.\d+|\d+(\.\d*)?[eE][+-]?\d+)")
+LACKING = ("", "...", "None", "nan", "NaN", "null", "<NA>")  # where a list is cut off, or lacks a value
+
+
+def split(texts: Sequence[str], rule: Rule) -> tuple[list[list[str]], str]:
+    """Split texts into tokens; return also how they were written, in words.
+
+    Raises:
+        InvalidSettingError: the texts can be read in two ways, or do not suit the way that was asked for.
+    """
+    texts = [unicodedata.normalize("NFC", text) for text in texts]  # one letter for each é, however it is encoded
+    how = rule.tokens.lower() if rule.tokens.lower() in WAYS else rule.tokens
+    if how == "letters":
+        return [[c for c in text if not c.isspace()] for text in texts], "a letter each"
+    if how == "spaces":
+        return [text.split() for text in texts], "tokens between spaces"
+    if how == "whole":
+        return [[text.strip()] for text in texts], "a single token"
+    if how != "auto":
+        return _at(how, texts, rule), f"tokens between '{how}'"
+    if (lists := listed_texts(texts, "message", rule)) is not None:
+        return lists, "lists of tokens"
+    spaced = any(len(text.split()) > 1 for text in texts)
+    mark = _separator(texts, spaced)
+    if mark:
+        return _at(mark, texts, rule), f"tokens between '{mark}'"
+    if spaced:
+        _require_one_spelling(texts, rule)
+        return [text.split() for text in texts], "tokens between spaces"
+    _require_letters(texts, rule)
+    letters = [[c for c in text if not c.isspace()] for text in texts]
+    return letters, "a letter each" if any(len(row) > 1 for row in letters) else "a single token"
+
+
+def listed_texts(texts: Sequence[str], what: str, rule: Rule) -> list[list[str]] | None:
+    """Return the entries of lists that are written as texts between brackets; None if these are no lists.
+
+    Args:
+        texts: of all rows.
+        what: "message" or "meaning", for errors.
+        rule: has the words for the place of a row.
+
+    Raises:
+        InvalidSettingError: some texts are in brackets and others are not, all are sets or dictionaries, or a list
+            holds lists or lacks a value.
+    """
+    plain = [text.strip() for text in texts]
+    if plain and all(map(BRACED.fullmatch, plain)):
+        raise InvalidSettingError(f"The {what} {quoted(texts[0])} is a set or dictionary, which has no order.")
+    inside = [BRACKETED.fullmatch(text) for text in plain]
+    found = [match is not None for match in inside]
+    if not any(found):
+        return None
+    if not all(found):
+        one, other = (f"{quoted(texts[row])} in {rule.place(row)}" for row in (found.index(True), found.index(False)))
+        raise InvalidSettingError(f"The {what} {one} is in brackets, and {other} is not; write all in one way.")
+    return [_entries(match[1]) for match in inside if match is not None]
+
+
+def _entries(text: str) -> list[str]:
+    """Return the entries of a list without its brackets: "10, 1", "10 1" or "'a', 'b'"."""
+    text = WRAPPED.sub(r"\1", text).strip()
+    if re.search(r"(^|[\s,;])['\"]", text):
+        found = ENTRY.findall(text)
+        entries, bare = ["".join(parts) for parts in found], [last for *_, last in found if last]
+    else:
+        cut = [part.strip() for part in re.split("[,;]", text.strip(" ,;"))]
+        entries = bare = cut if len(cut) > 1 else text.strip(",;").split()
+    for entry in bare:
+        if re.search(r"[\[\](){}]", entry):
+            raise InvalidSettingError(f"'{text}' is a list of lists, and a message or meaning is one list.")
+        if entry in LACKING:
+            raise InvalidSettingError(f"The list '{text}' is cut off or lacks a value; write whole lists.")
+    return [whole_text(entry) for entry in entries]
+
+
+def whole_text(text: str) -> str:
+    """Return a decimal that is a whole number without its point, and any other text unchanged: "1." is "1"."""
+    number = float(text) if DECIMAL.fullmatch(text) else 0.5
+    return str(int(number)) if number.is_integer() and abs(number) < 2**53 else text
+
+
+def _separator(texts: Sequence[str], spaced: bool) -> str:
+    """Return the one mark that separates the tokens of all messages; "" if there is none."""
+    marks = {c for text in texts for c in text if c in (PLAIN_SEPARATORS if spaced else SEPARATORS)}
+    possible = [mark for mark in marks if all(map(str.strip, (part for text in texts for part in text.split(mark))))]
+    clear = [mark for mark in marks if mark in PLAIN_SEPARATORS]
+    if len(marks) == 1 and possible == ["."] and not spaced and all(DECIMAL.fullmatch(text) for text in texts):
+        sides = [{text.partition(".")[side] for text in texts} for side in (0, 2)]
+        if min(map(len, sides)) == 1:
+            raise InvalidSettingError(
+                f"The message {quoted(texts[0])} can be read in two ways: as the tokens before and after the point "
+                '(tokens=".", or --tokens .), or as the number (tokens="whole", or --tokens whole).'
+            )
+    lacking = [text for text in texts if len(text.strip()) > 1 and not any(mark in text for mark in marks)]
+    if len(marks) == 1 and possible and not spaced and 2 * len(lacking) > len(texts) and not _numeric(lacking):
+        with_mark = next(text for text in texts if possible[0] in text)
+        raise InvalidSettingError(
+            f"The message {quoted(with_mark)} has the mark {quoted(possible[0])}, and most messages have none: it may "
+            f"separate tokens (tokens={quoted(possible[0])}, or --tokens '{possible[0]}'), or be a letter "
+            '(tokens="letters", or --tokens letters).'
+        )
+    if len(marks) == 1 and possible:
+        parts = [part.strip() for text in texts for part in text.split(possible[0])]
+        if not spaced or all(len(part.split()) == 1 for part in parts):
+            return possible[0]
+    if clear:
+        with_mark = next(text for text in texts if clear[0] in text)
+        raise InvalidSettingError(
+            f"The message {quoted(with_mark)} can be read in two ways: as the tokens "
+            f"{listed([quoted(part.strip()) for part in with_mark.split(clear[0])])} (tokens={quoted(clear[0])}, or "
+            f'--tokens \'{clear[0]}\'), or {clear[0]} is a part of tokens (tokens="letters" or "spaces").'
+        )
+    return ""
+
+
+def _numeric(texts: Sequence[str]) -> bool:
+    return all(re.fullmatch("[0-9]+", text.strip()) for text in texts)
+
+
+def _at(mark: str, texts: Sequence[str], rule: Rule) -> list[list[str]]:
+    if not any(mark in text for text in texts):
+        raise InvalidSettingError(
+            f"The separator {quoted(mark)} is in no message; tokens is {', '.join(WAYS)}, or a separator of tokens."
+        )
+    rows = [[part.strip() for part in text.split(mark)] for text in texts]
+    for place, row in enumerate(rows):
+        if not all(row):
+            raise InvalidSettingError(
+                f"The message {quoted(texts[place])} in {rule.place(place)} has nothing between two '{mark}' or at its "
+                f"end; {quoted(mark)} separates tokens."
+            )
+    return rows
+
+
+def _require_one_spelling(texts: Sequence[str], rule: Rule) -> None:
+    """Refuse letters between spaces if other messages have several letters without spaces; warn of numbers."""
+    plain = [len(text.split()) == 1 < len(text) for text in texts]
+    letters = {token for text in texts if len(parts := text.split()) > 1 for token in parts}
+    if not any(plain) or any(len(token) > 1 for token in letters):
+        return  # tokens of several letters may well be alone in a message
+    spaced = [len(text.split()) > 1 for text in texts]
+    one, other = (f"{quoted(texts[at])} in {rule.place(at)}" for at in (spaced.index(True), plain.index(True)))
+    met = f"The message {one} has spaces between its tokens, and {other} has none"
+    alone = texts[plain.index(True)]
+    if not all(re.fullmatch("[0-9]+", token) for token in (*letters, alone)):
+        raise InvalidSettingError(f"{met}; write all messages in one way.")
+    log.warning("%s: it was taken for a single token, the number %s.", met, alone)
+
+
+def _require_letters(texts: Sequence[str], rule: Rule) -> None:
+    """Refuse texts of several letters without spaces that may as well be a single token each."""
+    longer = next((text for text in texts if len(text) > 1), None)
+    if longer is None:
+        return
+    lengths, distinct = {len(text) for text in texts}, set(texts)
+    if all(re.fullmatch("-?[0-9]+", text) for text in texts):
+        unsure = len(lengths) > 1 or not any(text[0] == "0" for text in texts)
+    else:
+        unsure = len(lengths) > 1 and 2 * len(distinct) <= len(texts)
+    if unsure:
+        raise InvalidSettingError(
+            f"The message {quoted(longer)} can be read in two ways: as the tokens {listed([*map(quoted, longer)])} "
+            f'(tokens="letters", or --tokens letters), or as the single token {quoted(longer)} (tokens="whole", or '
+            "--tokens whole)."
+        )
