@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterable
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -79,7 +80,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, bytes):
         return value.decode() if value.isascii() and value.decode().isprintable() else list(value)
     if isinstance(value, str):
-        return str(value)
+        return str.__str__(value)  # of a member of an enumeration too
     if isinstance(value, (bool, np.bool_, numbers.Integral)):
         return int(value)
     if isinstance(value, numbers.Number) and not hasattr(value, "tolist"):  # floats, fractions, decimals
@@ -94,6 +95,8 @@ def plain(value: Any) -> Any:
         return _plain_row(value)
     if isinstance(value, Iterable) and hasattr(value, "__len__") and not isinstance(value, (set, frozenset, dict)):
         return [plain(v) for v in value]
+    if isinstance(value, Enum):
+        return value.name
     if isinstance(value, (dict, set, frozenset)):
         raise InvalidSettingError(f"A {type(value).__name__} cannot be a value or a token.")
     return value

@@ -20,6 +20,8 @@ BRACED = re.compile(r"\{.*\}", re.DOTALL)
 WRAPPED = re.compile(r"\b[a-zA-Z][\w.]*\(([^(),]*)(?:,[^()]*)?\)")  # a scalar of a library: np.int64(3), tensor(3)
 ENTRY = re.compile(r"'([^']*)'|\"([^\"]*)\"|([^\s,;'\"]+)")  # of a list in text: in quotes, or without
 DECIMAL = re.compile(r"-?(\d+\.\d*|\.\d+|\d+(\.\d*)?[eE][+-]?\d+)")
+JOINER = "\u200d"  # makes one letter of two: of several emoji, or in Indian scripts
+SKIN_TONES = tuple(map(chr, range(0x1F3FB, 0x1F400)))  # of the emoji before them
 LACKING = ("", "...", "None", "nan", "NaN", "null", "<NA>")  # where a list is cut off, or lacks a value
 
 
@@ -32,7 +34,7 @@ def split(texts: Sequence[str], rule: Rule) -> tuple[list[list[str]], str]:
     texts = [unicodedata.normalize("NFC", text) for text in texts]  # one letter for each é, however it is encoded
     how = rule.tokens.lower() if rule.tokens.lower() in WAYS else rule.tokens
     if how == "letters":
-        return [[c for c in text if not c.isspace()] for text in texts], "a letter each"
+        return [letters(text) for text in texts], "a letter each"
     if how == "spaces":
         return [text.split() for text in texts], "tokens between spaces"
     if how == "whole":
@@ -49,8 +51,27 @@ def split(texts: Sequence[str], rule: Rule) -> tuple[list[list[str]], str]:
         _require_one_spelling(texts, rule)
         return [text.split() for text in texts], "tokens between spaces"
     _require_letters(texts, rule)
-    letters = [[c for c in text if not c.isspace()] for text in texts]
-    return letters, "a letter each" if any(len(row) > 1 for row in letters) else "a single token"
+    rows = [letters(text) for text in texts]
+    return rows, "a letter each" if any(len(row) > 1 for row in rows) else "a single token"
+
+
+def letters(text: str) -> list[str]:
+    """Return the letters of a text, spaces left out; marks and joiners belong to the letter before them.
+
+    Example:
+        >>> letters("a \u092c\u093f"), len(letters("\U0001f44d\U0001f3fd"))
+        (['a', 'बि'], 1)
+    """
+    if text.isascii():
+        return [c for c in text if not c.isspace()]
+    found: list[str] = []
+    for c in text:
+        joined = unicodedata.category(c).startswith("M") or c == JOINER or c in SKIN_TONES
+        if found and (joined or found[-1].endswith(JOINER)):
+            found[-1] += c
+        elif not c.isspace():
+            found.append(c)
+    return found
 
 
 def listed_texts(texts: Sequence[str], what: str, rule: Rule) -> list[list[str]] | None:
@@ -157,31 +178,31 @@ def _at(mark: str, texts: Sequence[str], rule: Rule) -> list[list[str]]:
 def _require_one_spelling(texts: Sequence[str], rule: Rule) -> None:
     """Refuse letters between spaces if other messages have several letters without spaces; warn of numbers."""
     plain = [len(text.split()) == 1 < len(text) for text in texts]
-    letters = {token for text in texts if len(parts := text.split()) > 1 for token in parts}
-    if not any(plain) or any(len(token) > 1 for token in letters):
+    tokens = {token for text in texts if len(parts := text.split()) > 1 for token in parts}
+    if not any(plain) or any(len(token) > 1 for token in tokens):
         return  # tokens of several letters may well be alone in a message
     spaced = [len(text.split()) > 1 for text in texts]
     one, other = (f"{quoted(texts[at])} in {rule.place(at)}" for at in (spaced.index(True), plain.index(True)))
     met = f"The message {one} has spaces between its tokens, and {other} has none"
     alone = texts[plain.index(True)]
-    if not all(re.fullmatch("[0-9]+", token) for token in (*letters, alone)):
+    if not all(re.fullmatch("[0-9]+", token) for token in (*tokens, alone)):
         raise InvalidSettingError(f"{met}; write all messages in one way.")
     log.warning("%s: it was taken for a single token, the number %s.", met, alone)
 
 
 def _require_letters(texts: Sequence[str], rule: Rule) -> None:
     """Refuse texts of several letters without spaces that may as well be a single token each."""
-    longer = next((text for text in texts if len(text) > 1), None)
+    longer = next((text for text in texts if len(letters(text)) > 1), None)
     if longer is None:
         return
-    lengths, distinct = {len(text) for text in texts}, set(texts)
+    lengths, distinct = {len(letters(text)) for text in texts}, set(texts)
     if all(re.fullmatch("-?[0-9]+", text) for text in texts):
         unsure = len(lengths) > 1 or not any(text[0] == "0" for text in texts)
     else:
         unsure = len(lengths) > 1 and 2 * len(distinct) <= len(texts)
     if unsure:
         raise InvalidSettingError(
-            f"The message {quoted(longer)} can be read in two ways: as the tokens {listed([*map(quoted, longer)])} "
-            f'(tokens="letters", or --tokens letters), or as the single token {quoted(longer)} (tokens="whole", or '
-            "--tokens whole)."
+            f"The message {quoted(longer)} can be read in two ways: as the tokens "
+            f'{listed([*map(quoted, letters(longer))])} (tokens="letters", or --tokens letters), or as the single '
+            f'token {quoted(longer)} (tokens="whole", or --tokens whole).'
         )

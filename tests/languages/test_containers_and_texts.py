@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import decimal
+import enum
 import fractions
 import itertools
 from collections.abc import Callable
@@ -118,6 +119,48 @@ def test_random_languages_in_random_containers(rows: list[list[int]], name: str)
         rows = [[a % 2**24, b % 2**24] for a, b in rows]
     meanings = [[i % 3, i // 3] for i in range(len(rows))]
     assert scores(Table.of(meanings, CONTAINERS[name](rows))) == scores(Table.of(meanings, rows))
+
+
+class Hue(enum.Enum):
+    RED = 5
+    BLUE = 2
+
+
+class Size(enum.IntEnum):
+    SMALL = 4
+    LARGE = 7
+
+
+class Sign(str, enum.Enum):  # noqa: UP042 - whose str() is "Sign.A"
+    A = "a"
+    B = "b"
+
+
+def test_members_of_enumerations_are_names_numbers_and_texts() -> None:
+    rows = list(itertools.product(Hue, Size))
+    table = Table.of(
+        rows, [[sign, size] for sign, (_, size) in zip((Sign.B, Sign.B, Sign.A, Sign.A), rows, strict=True)]
+    )
+    plain = Table.of([[hue.name, int(size)] for hue, size in rows], [["b", 4], ["b", 7], ["a", 4], ["a", 7]])
+    assert (table.value_names, table.token_names) == (plain.value_names, plain.token_names)
+    assert table.messages.tolist() == plain.messages.tolist()
+    assert table.meanings.tolist() == plain.meanings.tolist()
+
+
+@pytest.mark.parametrize(
+    ("text", "letters"),
+    [
+        ("e\u0301a", ["\u00e9", "a"]),  # composed, by Unicode NFC
+        ("x\u0301a", ["x\u0301", "a"]),  # there is no composed form
+        ("\u092c\u093fa", ["\u092c\u093f", "a"]),  # a vowel sign
+        ("\U0001f44d\U0001f3fda", ["\U0001f44d\U0001f3fd", "a"]),  # of a skin tone
+        ("\U0001f469\u200d\U0001f4bba", ["\U0001f469\u200d\U0001f4bb", "a"]),  # two joined
+        ("\u2764\ufe0fa", ["\u2764\ufe0f", "a"]),  # with a variation selector
+    ],
+)
+def test_marks_belong_to_the_letter_before_them(text: str, letters: list[str]) -> None:
+    table = Table.of([[0], [1]], [text, "aa"])
+    assert [table.token_name(token) for token in table.messages[0]] == letters
 
 
 def test_messages_of_several_lengths() -> None:

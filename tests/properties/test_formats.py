@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from icy.languages.containers import plain
 from icy.languages.readers import File, Found, find, read_table
+from icy.languages.readers.columns import choose_columns
 from icy.languages.table import Table
 from icy.metrics import ami, bosdis, cbm, mig, posdis, topsim
 from tests.properties.helpers import Rows, tables
@@ -69,9 +70,7 @@ RECTANGLES: dict[str, Callable[[Path, Any, Any], Any]] = {
 
 
 def columns(found: Found) -> tuple[Any, Any]:
-    assert found.meanings is not None
-    assert found.messages is not None
-    (meanings,), (messages,) = found.meanings, found.messages
+    (meanings,), (messages,), _ = choose_columns(list(found.columns), found.meanings or (), found.messages or ())
     return plain(list(found.columns[meanings])), plain(list(found.columns[messages]))
 
 

@@ -56,9 +56,9 @@ def read_table(
 
     Args:
         path: the file or folder. Its content determines the format.
-        meaning_columns: the columns, fields or keys that hold meanings; by default those named by the format, or in a
-            table m0, m1, ..., or all that do not hold messages.
-        message_columns: likewise of messages; by default `message`, in any case, or t0, t1, ..., or all that do not
+        meaning_columns: the columns, fields or keys that hold meanings; by default those named by the format, or m0,
+            m1, ..., or `meaning` and the like, or all that do not hold messages.
+        message_columns: likewise of messages; by default `message` and the like, or t0, t1, ..., or all that do not
             hold meanings. Each of several columns holds one token.
         weights: the column that says how often each row counts, such as a count; see `Table.of`.
         **reading: `eos`, `start`, `pad`, `tokens`, `one_hot`, `argmax`, `missing`: options of the rule by which

@@ -9,8 +9,8 @@ import numpy as np
 from icy.core.errors import InvalidSettingError
 from icy.languages.storage import reading
 
+from .columns import of_equal_length
 from .found import File, Found
-from .names import of_columns
 
 NPY = b"\x93NUMPY"
 OBJECTS = (
@@ -33,7 +33,7 @@ def read(file: File) -> Found | None:
         return None
     with reading(f"'{file.path}' cannot be read"), np.load(file.path, allow_pickle=False) as arrays:
         held = {name: _loaded(arrays, name) for name in arrays.files}
-    return of_columns(file, held, "arrays of NumPy", "array")
+    return of_equal_length(file, held, "arrays of NumPy", "array")
 
 
 def of_array(file: File, array: Any, what: str = "an array of NumPy") -> Found:
@@ -43,7 +43,7 @@ def of_array(file: File, array: Any, what: str = "an array of NumPy") -> Found:
         InvalidSettingError: it has no rows.
     """
     if getattr(array.dtype, "names", None):
-        return of_columns(file, {name: array[name] for name in array.dtype.names}, what, "column")
+        return of_equal_length(file, {name: array[name] for name in array.dtype.names}, what, "column")
     if array.ndim == 0 or len(array) == 0:
         raise InvalidSettingError(f"The file holds {what} of shape {tuple(array.shape)}, which has no rows.")
     return Found({"messages": array}, what, meanings=(), messages=("messages",), remarks=["messages without meanings"])

@@ -1,13 +1,36 @@
-"""Which columns of a file hold meanings and which hold messages."""
+"""Which columns of a file hold meanings and which hold messages: those asked for, else by name, else the rest."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from icy.core.errors import InvalidSettingError
+from icy.core.text import counted, listed
+
+from .found import File, Found
 
 MESSAGES = ("message", "messages", "utterance", "utterances", "tokens")  # usual names of columns with messages
+MEANINGS = (
+    *("meaning", "meanings", "attributes", "concepts", "concept", "phrase", "phrases", "semantics", "input", "inputs"),
+    *("sender_input", "sender_inputs", "observations", "observation"),
+)
+OPTIONS = "--meaning-columns and --message-columns (in Python, meaning_columns= and message_columns=)"
+
+
+class Chosen(NamedTuple):
+    """Columns by what they hold.
+
+    Attributes:
+        meanings: the columns of meanings; none if the file has messages alone.
+        messages: the columns of messages.
+        rest: whether meanings are simply all columns that do not hold messages.
+    """
+
+    meanings: list[str]
+    messages: list[str]
+    rest: bool = False
 
 
 def require_distinct(header: Sequence[str], where: str) -> None:
@@ -25,49 +48,122 @@ def require_distinct(header: Sequence[str], where: str) -> None:
 
 
 def choose_columns(
-    columns: Sequence[str], meaning_columns: Sequence[str] | None, message_columns: Sequence[str] | None
-) -> tuple[list[str], list[str]]:
+    columns: Sequence[str], meaning_columns: Sequence[str] = (), message_columns: Sequence[str] = ()
+) -> Chosen:
     """Return the columns of meanings and of messages: those asked for, else by name, else the rest.
+
+    Args:
+        columns: all names. "Meaning.size" is an entry of the dictionary "Meaning", and belongs to it.
+        meaning_columns: the columns of meanings that were asked for; none if none were.
+        message_columns: likewise of messages.
 
     Raises:
         InvalidSettingError: a column is missing or asked for twice, or the columns cannot be distinguished.
+
+    Example:
+        >>> choose_columns(["id", "Meaning.size", "Meaning.hue", "Tokens"])
+        Chosen(meanings=['Meaning.size', 'Meaning.hue'], messages=['Tokens'], rest=False)
+        >>> choose_columns(["size", "hue", "t0", "t1"])
+        Chosen(meanings=['size', 'hue'], messages=['t0', 't1'], rest=True)
     """
-    tokens = list(message_columns or ()) or _default_message_columns(columns, meaning_columns)
-    attributes = list(meaning_columns or ()) or _default_meaning_columns(columns, tokens)
+    wanted, spoken = _with_entries(columns, meaning_columns), _with_entries(columns, message_columns)
+    tokens = spoken or [name for name in messages_by_name(columns) if name not in wanted]
+    attributes = wanted or [name for name in meanings_by_name(columns) if name not in tokens]
+    if attributes and not tokens:
+        tokens = [name for name in columns if name not in attributes]
+    alone = bool(tokens) and set(tokens) == set(columns) and not wanted
+    rest = not attributes and not alone
+    if rest:  # t0, t1 and so on hold a message, even if another column does
+        attributes = [name for name in columns if name not in tokens and not re.fullmatch(r"t\d+", name)]
     found = f"The table has the columns {', '.join(c or '(no name)' for c in columns)}"
-    known = set(columns)
-    unknown = [c for c in (*attributes, *tokens) if c not in known]
-    if unknown:
+    if unknown := [name for name in (*attributes, *tokens) if name not in columns]:
         raise InvalidSettingError(f"{found}; there is no '{unknown[0]}'.")
     if "" in (*attributes, *tokens):
         raise InvalidSettingError(
             f"Column {list(columns).index('') + 1} has no name in the header: name it, or leave it out (pandas writes "
             "its index in this way unless index=False), or say which columns are meanings and which messages."
         )
-    if tokens == list(columns) and len(tokens) == 1 and not meaning_columns:
-        return [], tokens  # messages without meanings
-    if not attributes or not tokens or len({*attributes, *tokens}) != len(attributes) + len(tokens):
+    twice = len({*attributes, *tokens}) != len(attributes) + len(tokens)
+    if twice or not tokens or not (attributes or alone):
         raise InvalidSettingError(
-            f"{found}; say which are meanings and which messages, each in one of the two, by --meaning-columns and "
-            "--message-columns (in Python, meaning_columns= and message_columns=)."
+            f"{found}; say which are meanings and which messages, each in one of the two, by {OPTIONS}."
         )
-    return attributes, tokens
+    return Chosen(attributes, tokens, rest)
 
 
-def _default_message_columns(columns: Sequence[str], meaning_columns: Sequence[str] | None) -> list[str]:
-    for called in (["message"], *([c for c in columns if c.lower() == name] for name in MESSAGES)):
-        if len(called) == 1 and called[0] in columns:
-            return called
-    named = _in_order(columns, "t")
-    attributes = set(meaning_columns or _in_order(columns, "m"))
-    return named or [c for c in columns if attributes and c not in attributes]
+def messages_by_name(columns: Sequence[str]) -> list[str]:
+    """Return the columns whose names say that they hold messages: `message` and the like, or t0, t1, and so on."""
+    return _called(columns, MESSAGES) or _in_order(columns, "t")
 
 
-def _default_meaning_columns(columns: Sequence[str], tokens: Sequence[str]) -> list[str]:
-    taken = {*tokens, *_in_order(columns, "t")}  # t0, t1 and so on hold a message, even if another column does
-    return _in_order(columns, "m") or [c for c in columns if c not in taken]
+def meanings_by_name(columns: Sequence[str]) -> list[str]:
+    """Return the columns whose names say that they hold meanings: m0, m1, and so on, or `meaning` and the like."""
+    return _in_order(columns, "m") or _called(columns, MEANINGS)
+
+
+def _called(columns: Sequence[str], known: Sequence[str]) -> list[str]:
+    """Return the columns with the first known name that any has, in its own case if there are such."""
+    first = {column: column.partition(".")[0] for column in columns}
+    for name in known:
+        if found := [column for column in columns if first[column] == name]:
+            return found
+        if found := [column for column in columns if first[column].lower() == name]:
+            return found
+    return []
 
 
 def _in_order(columns: Sequence[str], letter: str) -> list[str]:
     """Return the columns t0, t1, t2 and so on, by their numbers."""
     return sorted((c for c in columns if re.fullmatch(rf"{letter}\d+", c)), key=lambda c: int(c[1:]))
+
+
+def _with_entries(columns: Sequence[str], asked: Sequence[str]) -> list[str]:
+    """Return names that were asked for, and of a dictionary the names of its entries."""
+    entries = {name: [column for column in columns if column.startswith(f"{name}.")] for name in asked}
+    return [each for name in asked for each in (entries[name] if name not in columns and entries[name] else [name])]
+
+
+def of_equal_length(file: File, held: Mapping[str, Any], what: str, noun: str) -> Found:
+    """Return the named entries that have as many rows as the messages, or, if no name says which these are, as all.
+
+    Args:
+        file: its options name columns.
+        held: lists or arrays, and values of other kinds, by name; dictionaries are opened: "aux.length".
+        what: the format, in words.
+        noun: the word for an entry, such as "array".
+
+    Raises:
+        InvalidSettingError: columns are missing, empty or of different lengths.
+    """
+    flat = opened(held)
+    rows = {name: len(entries) for name, entries in flat.items() if _has_rows(entries)}
+    there = listed([f"{name} ({counted(n, 'row')})" for name, n in rows.items()]) or "none"
+    required = _with_entries(list(rows), file.meaning_columns) or meanings_by_name(list(rows))
+    required += _with_entries(list(rows), file.message_columns) or messages_by_name(list(rows))
+    if absent := [name for name in required if name not in rows]:
+        raise InvalidSettingError(f"There is no {noun} '{absent[0]}'; the file has {there}. {OPTIONS} choose others.")
+    lengths = {rows[name] for name in required or rows}
+    if not rows or (not required and len(lengths) > 1):
+        raise InvalidSettingError(f"The file has the {noun}s {there}; choose meanings and messages by {OPTIONS}.")
+    if len(lengths) > 1:
+        raise InvalidSettingError(f"Meanings and messages differ in length: the file has {there}.")
+    if lengths == {0}:
+        raise InvalidSettingError(f"The {noun} '{[*required, *rows][0]}' has no rows.")
+    columns = {name: flat[name] for name, n in rows.items() if n in lengths}
+    rest = [name for name in flat if name not in columns]
+    return Found(columns, what, remarks=[f"not used: {listed(rest)}"] if rest else [])
+
+
+def opened(held: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return entries by name, such as "aux.length" for an entry of a dictionary, and nested tensors as lists."""
+    flat: dict[str, Any] = {}
+    for name, entry in held.items():
+        if isinstance(entry, Mapping):
+            flat |= {f"{name}.{key}": value for key, value in opened(entry).items()}
+        else:
+            flat[str(name)] = list(entry.unbind()) if getattr(entry, "is_nested", False) else entry
+    return flat
+
+
+def _has_rows(entries: Any) -> bool:
+    return isinstance(entries, (list, tuple)) or getattr(entries, "ndim", 0) > 0

@@ -13,8 +13,8 @@ from icy.core.text import listed, natural
 from icy.languages.containers import unpacked
 from icy.languages.storage import reading
 
+from .columns import of_equal_length, opened
 from .found import File, Found
-from .names import of_columns, opened
 from .torch_files import interaction_module, is_pickle, load
 
 WHAT = "interactions of EGG"
@@ -58,7 +58,7 @@ def read(file: File) -> Found | None:
         tensors = {name: _joined([part.get(name) for part in parts]) for name in parts[0]}
         meanings, messages = file.meaning_columns or ("sender_input",), file.message_columns or ("message",)
         named = File(file.path, meanings, messages)
-        found = of_columns(named, {n: t for n, t in tensors.items() if t is not None}, WHAT, "tensor")
+        found = of_equal_length(named, {n: t for n, t in tensors.items() if t is not None}, WHAT, "tensor")
         remarks = [f"{len(files)} files joined: {listed([own.path.name for own in files])}"] if len(files) > 1 else []
         columns = dict(found.columns)
         for name in messages:

@@ -10,8 +10,8 @@ from typing import Any
 
 from icy.core.errors import InvalidSettingError, StoreError
 
+from .columns import messages_by_name, of_equal_length, opened
 from .found import File, Found
-from .names import are_phrases, of_columns, opened, roles
 
 SUFFIXES = (".json", ".jsonl", ".ndjson")
 LINES = (".jsonl", ".ndjson")
@@ -44,7 +44,7 @@ def read(file: File) -> Found | None:
         wrapper = next((name for name in WRAPPERS if _holds_rows(rows, name)), "")
         rows = rows[wrapper] if wrapper else list(rows.values()) if _is_numbered(rows) else rows
     if isinstance(rows, dict):
-        return of_columns(file, _columns(rows), "an object of columns", "column")
+        return of_equal_length(file, _columns(rows), "an object of columns", "column")
     if not rows:
         raise InvalidSettingError("The file has no rows.")
     found = _of_rows(rows, lambda row: f"Line {lines[row]}" if lines else f"Entry {row + 1}")
@@ -101,7 +101,7 @@ def _damaged(line: int, error: BaseException) -> StoreError:
 def _holds_rows(held: dict[str, Any], name: str) -> bool:
     """Return whether an object without messages holds rows under a name, as csar's do."""
     rows = held.get(name)
-    if not isinstance(rows, list) or not rows or "columns" in held or roles(held)[1]:
+    if not isinstance(rows, list) or not rows or "columns" in held or messages_by_name(list(held)):
         return False
     return isinstance(rows[0], dict) or _is_pair(rows[0])
 
@@ -127,8 +127,7 @@ def _of_objects(rows: list[Any]) -> Found:
     flat = [opened(row) for row in rows]
     names = dict.fromkeys(name for row in flat for name in row)
     columns = {name: [row.get(name) for row in flat] for name in names}
-    meanings, messages = roles(columns)
-    return Found(columns, "objects of JSON", meanings, messages, phrases=are_phrases(columns, meanings))
+    return Found(columns, "objects of JSON")
 
 
 # -- pairs, and messages alone -----------------------------------------------------------------------------------------
@@ -178,7 +177,7 @@ def _of_pairs(rows: Sequence[Any], where: Callable[[int], str]) -> Found:
             'write objects, as in {"message": "ab", "meaning": "red"} or {"message": ["ab", "cd"]}.'
         )
     columns = {"message": messages, "meaning": meanings}
-    phrases = are_phrases(columns, ("meaning",), pairs=True)
+    phrases = all(isinstance(m, list) for m in meanings) and any(isinstance(c, str) for m in meanings for c in m)
     return Found(columns, "pairs of a message and a meaning", ("meaning",), ("message",), phrases=phrases)
 
 

@@ -20,6 +20,7 @@ from .columns import choose_columns
 from .found import File, Found
 
 MOST_SHOWN = 12  # attributes
+SETS = ("concepts", "phrase", "phrases", "semantics")  # names of columns of phrases
 WEIGHTS = ("count", "counts", "weight", "weights", "frequency", "freq", "n")  # usual names of columns
 log = logging.getLogger(__name__)
 
@@ -41,18 +42,16 @@ def table_of(found: Found | Language, file: File, reading: Mapping[str, Any]) ->
         return replace(Table.of(found, **reading), read_as="a language of icy")
     if file.weights is not None and file.weights not in found.columns:
         raise unknown("column", file.weights, list(found.columns))
-    names = [name for name in found.columns if name != file.weights]
-    if found.meanings is None or found.messages is None or file.meaning_columns or file.message_columns:
-        attributes, tokens = choose_columns(
-            names, file.meaning_columns or found.meanings, file.message_columns or found.messages
-        )
-    else:
-        attributes, tokens = list(found.meanings), list(found.messages)
-    for name in (*attributes, *tokens):
-        if name not in found.columns:
-            raise unknown("column", name, list(found.columns))
+    alone = found.meanings is not None and not found.meanings and not file.meaning_columns  # messages
+    names = [name for name in (found.messages if alone and found.messages else found.columns) if name != file.weights]
+    attributes, tokens, rest = choose_columns(
+        names, file.meaning_columns or found.meanings or (), file.message_columns or found.messages or ()
+    )
     places = found.places or range(1, len(found.columns[tokens[0]]) + 1)
-    options = {"tokens": _usual_tokens(found, tokens), "eos": found.eos, "phrases": found.phrases, **reading}
+    phrases = found.phrases
+    if len(attributes) == 1 and (concepts := _concepts(attributes[0], found.columns[attributes[0]])):
+        found, phrases = replace(found, columns={**found.columns, attributes[0]: concepts}), True
+    options = {"tokens": _usual_tokens(found, tokens), "eos": found.eos, "phrases": phrases, **reading}
     table = Table.of(
         _together([_with_points(found, name) for name in attributes]),
         _together([found.columns[name] for name in tokens]),
@@ -68,7 +67,7 @@ def table_of(found: Found | Language, file: File, reading: Mapping[str, Any]) ->
     table = replace(table, name=file.path.stem, attribute_names=_names(attributes, table))
     if not table.phrases:
         _warn_of_constants(table)
-    if not table.phrases and not file.meaning_columns and found.meanings is None:
+    if not table.phrases and rest:
         _warn_of_numbering(table)
         _warn_of_counts(table)
     return replace(table, read_as=_read_as(found, file, attributes, tokens, table))
@@ -77,6 +76,21 @@ def table_of(found: Found | Language, file: File, reading: Mapping[str, Any]) ->
 def _usual_tokens(found: Found, tokens: Sequence[str]) -> str:
     """Return how texts of these columns are divided: t0 holds one token, as each of several columns does."""
     return "whole" if len(tokens) == 1 and re.fullmatch(r"t\d+", tokens[0]) else found.tokens
+
+
+def _concepts(name: str, column: Any) -> list[Any]:
+    """Return the concepts of phrases, a list each, if a column holds phrases; otherwise none.
+
+    It does if it holds lists of names, or texts with spaces, and they differ in length. Lists also do by its name.
+    """
+    usual = name.lower() in SETS
+    if usual and all(isinstance(entry, str) for entry in column):
+        parts = [entry.split() for entry in column]
+        return parts if len({len(row) for row in parts}) > 1 else []
+    if not all(isinstance(entry, list) for entry in column):
+        return []
+    names = any(isinstance(concept, str) for entry in column for concept in entry)
+    return list(column) if names and (usual or len({len(entry) for entry in column}) > 1) else []
 
 
 def _together(columns: Sequence[Any]) -> Any:

@@ -17,8 +17,8 @@ from icy.core.text import counted
 from icy.languages.storage import reading
 
 from .arrays import of_array
+from .columns import OPTIONS, of_equal_length
 from .found import File, Found
-from .names import OPTIONS, of_columns
 
 SUFFIXES = (".pt", ".pth")
 PICKLES = tuple(bytes((0x80, protocol)) for protocol in range(2, 6))  # how they begin
@@ -36,11 +36,11 @@ def read(file: File) -> Found | None:
         return None
     held, what = load(file.path), "a file of PyTorch"
     if isinstance(held, Mapping):
-        return of_columns(file, held, what, "tensor")
+        return of_equal_length(file, held, what, "tensor")
     if hasattr(held, "ndim"):
         return of_array(file, held, "a tensor")
     if isinstance(held, Sequence) and len(held) == 2 and not isinstance(held, str):
-        return of_columns(file, dict(zip(("meanings", "messages"), held, strict=True)), what, "tensor")
+        return of_equal_length(file, dict(zip(("meanings", "messages"), held, strict=True)), what, "tensor")
     size = f" of {counted(len(held), 'entry')}" if isinstance(held, Sequence) else ""
     raise InvalidSettingError(
         f"The file holds a {type(held).__name__}{size}; save a dictionary of tensors, as in "
