@@ -20,7 +20,7 @@ OPTIONS = "--meaning-columns and --message-columns (in Python, meaning_columns= 
 
 
 class Chosen(NamedTuple):
-    """Columns by what they hold.
+    """Columns of meanings and of messages.
 
     Attributes:
         meanings: the columns of meanings; none if the file has messages alone.
@@ -92,12 +92,12 @@ def choose_columns(
 
 
 def messages_by_name(columns: Sequence[str]) -> list[str]:
-    """Return the columns whose names say that they hold messages: `message` and the like, or t0, t1, and so on."""
+    """Return the columns of messages by their names: `message` and the like, or t0, t1, and so on."""
     return _called(columns, MESSAGES) or _in_order(columns, "t")
 
 
 def meanings_by_name(columns: Sequence[str]) -> list[str]:
-    """Return the columns whose names say that they hold meanings: m0, m1, and so on, or `meaning` and the like."""
+    """Return the columns of meanings by their names: m0, m1, and so on, or `meaning` and the like."""
     return _in_order(columns, "m") or _called(columns, MEANINGS)
 
 
