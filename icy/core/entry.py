@@ -35,6 +35,7 @@ class Card(TypedDict, total=False):
     takes_cell: bool
     representations: Sequence[str]
     weighted: bool
+    lower_is_better: bool
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,7 @@ class Entry:
         takes_cell: the factory takes a `cell=` factory, and `:Cell` completes the name.
         representations: the representations it works with; empty for all.
         weighted: of a metric, whether it reads the weights of a Table; others get the repeated rows.
+        lower_is_better: of a metric, whether it is an error; permutation tests count values that are as low.
         origin: the module that registered it.
         cell: the entry of the cell, once one is chosen.
         digest: hash of the source, if a plug-in file or a notebook registered it: after an edit it is a different
@@ -73,6 +75,7 @@ class Entry:
     takes_cell: bool = False
     representations: tuple[str, ...] = ()
     weighted: bool = False
+    lower_is_better: bool = False
     origin: str = ""
     cell: Entry | None = None
     digest: str = ""

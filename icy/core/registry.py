@@ -382,6 +382,7 @@ def _register(kind: str, name: str, target: str | None, card: Card) -> Callable[
                 takes_cell=card.get("takes_cell", False),
                 representations=tuple(card.get("representations", ())),
                 weighted=card.get("weighted", False),
+                lower_is_better=card.get("lower_is_better", False),
                 origin=origin,
                 digest=source_digest(factory, origin),
             )
@@ -405,8 +406,8 @@ def register_sender(name: str, target: str | None = None, **card: Unpack[Card]) 
     Args:
         name: the name that users type; without ':', '/' or '+'.
         target: where to import the factory from, instead of decorating it.
-        **card: description, source, version, defaults, published, aliases, takes_cell, representations, weighted; see
-            Entry.
+        **card: description, source, version, defaults, published, aliases, takes_cell, representations, weighted,
+            lower_is_better; see Entry.
 
     Raises:
         DuplicateNameError: another module has registered the name.
@@ -443,7 +444,7 @@ def register_metric(name: str, target: str | None = None, **card: Unpack[Card]) 
 
     `icy.metrics.Table.of(meanings, messages)` reads every form of these arguments. With `weighted=True` it reads
     `Table.weights`, in which a row counts as often as its weight says; otherwise `icy.metrics.evaluate` gives it the
-    repeated rows. Arguments and errors as for `register_sender`.
+    repeated rows. `lower_is_better=True` is for errors. Other arguments, and errors, as for `register_sender`.
     """
     return _register("metric", name, target, card)
 

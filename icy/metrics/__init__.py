@@ -79,6 +79,7 @@ register_metric(
     description="Residual entropy: what is not known of the attributes from the positions assigned to each.",
     source="Resnick et al. 2020",
     weighted=True,
+    lower_is_better=True,
 )
 register_metric(
     "context_independence",
@@ -100,6 +101,7 @@ register_metric(
     description="Tree reconstruction error: how far messages are from a composition of their parts; lower is better.",
     source="Andreas 2019",
     weighted=True,
+    lower_is_better=True,
 )
 register_metric(
     "cbm",
@@ -146,6 +148,7 @@ register_metric(
     "icy.metrics.prediction:conflict_count",
     description="Conflict count: how often a token at a position has another than its usual meaning; lower is better.",
     source="Kuciński et al. 2021",
+    lower_is_better=True,
 )
 register_metric(
     "npmi",

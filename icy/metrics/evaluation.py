@@ -316,7 +316,7 @@ def _tested(
     from .topographic.permuted import permuted_topsim
     from .topographic.topsim import topsim
 
-    alternative = resolve_alternative(alternative, entry.name)
+    alternative = resolve_alternative(alternative, entry.lower_is_better)
     if score.why:
         return PermutationTest(entry.name, math.nan, alternative=alternative, why=score.why)
     if score.rows != len(table):  # the repeated rows have another value in tre, which draws rows

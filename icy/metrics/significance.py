@@ -13,7 +13,6 @@ from icy.core.errors import unknown
 from icy.core.streams import stream
 
 ALTERNATIVES = ("better", "greater", "less", "two-sided")
-LOWER_IS_BETTER = ("conflict_count", "residual_entropy", "tre")  # all other metrics are better if greater
 ROUNDING = 1e-12  # relative to the largest value; values that differ by less are equal
 TAIL = 0.025  # outside a 95% interval, on either side
 Permutations = Int32[NDArray[np.int32], "permutation batch"]
@@ -57,15 +56,15 @@ class PermutationTest:
     values: Values = field(default_factory=lambda: np.empty(0), repr=False, compare=False)
 
 
-def resolve_alternative(alternative: str, metric: str) -> str:
-    """Return "greater", "less" or "two-sided"; "better" means the direction in which the metric is better.
+def resolve_alternative(alternative: str, lower_is_better: bool) -> str:
+    """Return "greater", "less" or "two-sided"; "better" means the direction in which a metric is better.
 
     Raises:
         UnknownNameError: another name.
     """
     if alternative not in ALTERNATIVES:
         raise unknown("alternative", alternative, ALTERNATIVES)
-    return alternative if alternative != "better" else "less" if metric in LOWER_IS_BETTER else "greater"
+    return alternative if alternative != "better" else "less" if lower_is_better else "greater"
 
 
 def draw_permutations(rows: int, number: int, seed: int) -> tuple[Permutations, bool]:

@@ -13,7 +13,7 @@ from scipy import stats
 
 import icy
 from icy.core.errors import IcyError
-from icy.core.registry import register_metric
+from icy.core.registry import register_metric, registry
 from icy.metrics import Score, Table, evaluate, permutation_test, topsim
 from icy.metrics.significance import compare_with_chance, draw_permutations
 
@@ -70,6 +70,15 @@ def test_exact_p_values_of_small_tables(toy: str, metric: str, conventions: dict
     assert sorted(test.values) == pytest.approx(sorted(every), abs=1e-12)
     assert (test.mean, test.sd) == (pytest.approx(np.mean(every)), pytest.approx(np.std(every)))
     assert (test.low, test.high) == pytest.approx(tuple(np.quantile(every, [0.025, 0.975])))
+
+
+def test_which_metrics_are_errors(forgetting: None) -> None:
+    lower = [entry.name for entry in registry.entries("metric") if entry.lower_is_better]
+    assert sorted(lower) == ["conflict_count", "residual_entropy", "tre"]
+    register_metric("error", lower_is_better=True)(lambda meanings, messages=None: topsim(meanings, messages))
+    table = Table.of([[0, 0], [0, 1], [1, 1]], [[0, 0], [0, 1], [1, 1]])
+    test = permutation_test(table, metric="error")
+    assert (test.alternative, test.p) == ("less", 1.0)
 
 
 @pytest.mark.parametrize("alternative", ["greater", "less"])
@@ -210,7 +219,6 @@ def test_evaluate_has_a_test_of_each_metric() -> None:
         assert row.attrs["scores"][metric].by_chance == test
         columns = [f"{metric}{end}" for end in ("", "_chance", "_chance_sd", "_chance_low", "_chance_high", "_p")]
         assert row[columns].values.tolist() == [[test.value, test.mean, test.sd, test.low, test.high, test.p]]
-    assert row.attrs["scores"]["tre"].by_chance.alternative == "less"
     assert "topsim_p" not in evaluate(language, metrics=["topsim"])
     again = evaluate(language, metrics=["topsim", "tre"], permutations=6, seed=3)
     assert again.attrs["scores"] == row.attrs["scores"]
