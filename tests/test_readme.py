@@ -123,6 +123,7 @@ def test_its_plug_in_is_short_and_keeps_the_contract() -> None:
     check_model("sender/Bottleneck")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("mine")
 def test_its_plug_in_has_the_row_that_is_shown() -> None:
     """Of one grammar, which takes seconds: a cell does not depend on what is trained with it."""

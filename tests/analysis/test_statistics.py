@@ -204,6 +204,7 @@ def test_signs_needed() -> None:
         assert 2 * 0.5**n <= alpha < 2 * 0.5 ** (n - 1)
 
 
+@pytest.mark.slow
 def test_the_spread_of_a_pilot_may_be_much_larger() -> None:
     """The true one is below the limit in four of five pilots."""
     pilots = np.random.default_rng(4).normal(size=(5000, 4)).std(axis=1, ddof=1)

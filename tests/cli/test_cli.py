@@ -84,6 +84,7 @@ def test_usage_errors_exit_with_2(words: list[str]) -> None:
 # -- real processes ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_is_no_error_message() -> None:
     command = f"{sys.executable} -m icy list models | head -1"
     done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, timeout=300)
@@ -91,6 +92,7 @@ def test_a_closed_pipe_is_no_error_message() -> None:
     assert done.stderr == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words", [(*FC2L, "-g", "perm", "--dry-run", "--quiet"), ("metrics", "perm", "--meanings", "2x3", "-q")]
 )

@@ -82,6 +82,7 @@ def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(out: str) -> None:
     assert len(files(out)) == IN_ALL
 
 
+@pytest.mark.slow
 def test_ctrl_c_says_what_left_a_checkpoint(out: str, monkeypatch: pytest.MonkeyPatch) -> None:
     leave_often(monkeypatch)
     save = Lockstep.save

@@ -95,6 +95,7 @@ def test_numbers_and_names_are_left_alone(value: object) -> None:
     assert csv_cell(value) is value
 
 
+@pytest.mark.slow
 @given(st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S", "Zs"))))
 def test_csv_is_read_as_it_was(text: str) -> None:
     cell = csv_cell(text)

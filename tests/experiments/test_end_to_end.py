@@ -78,6 +78,7 @@ def test_a_pair_from_scratch_learns_to_talk(tmp_path: Path) -> None:
     assert curve["loss"].iloc[0] > curve["loss"].iloc[-1]
 
 
+@pytest.mark.slow
 def test_after_pre_training_the_game_starts_from_what_was_learnt(tmp_path: Path) -> None:
     result = icy.end_to_end("FC2L", "RNN1L:GRU", "perm", out=tmp_path, target=0.95, cap=0.5, **SMALL)
     assert [r["grammar"] for r in result.records] == ["concat", "concat", "perm", "perm"]
@@ -138,6 +139,7 @@ def test_table_and_figure(tmp_path: Path) -> None:
     assert len(e2e(scratch).axes) == 3
 
 
+@pytest.mark.slow
 def test_results_of_both_kinds_live_in_one_folder(tmp_path: Path) -> None:
     icy.end_to_end("FC2L", "RNN1L:GRU", out=tmp_path, steps=20, **SMALL)
     sizes = {name: SMALL[name] for name in ("meanings", "word_length", "hidden", "seeds", "workers", "settings")}
@@ -243,6 +245,7 @@ def test_models_are_paired_by_place_repeats_and_all(tmp_path: Path) -> None:
     assert [row.name for row in make_plan(spec).rows] == ["FC1L+FC2L", "FC2L+CNN", "FC1L+CNN"]
 
 
+@pytest.mark.slow
 def test_runs_of_other_lengths_are_rows_of_their_own(tmp_path: Path) -> None:
     short = icy.end_to_end("FC2L", "RNN1L:GRU", steps=10, out=tmp_path, **SMALL)
     long = icy.end_to_end("FC2L", "RNN1L:GRU", steps=20, out=tmp_path, **SMALL)
@@ -255,6 +258,7 @@ def test_runs_of_other_lengths_are_rows_of_their_own(tmp_path: Path) -> None:
     assert both.language().space == SPACE
 
 
+@pytest.mark.slow
 def test_settings_that_tell_the_same_rows_apart_have_one_column_and_a_note(tmp_path: Path) -> None:
     icy.end_to_end("FC2L", "CNN", out=tmp_path, **(SMALL | {"steps": 10, "report_every": 5}))
     icy.end_to_end("FC2L", "CNN", out=tmp_path, **(SMALL | {"steps": 20, "report_every": 10}))

@@ -56,6 +56,7 @@ def test_what_is_measured_is_the_largest_stack() -> None:
     assert len(largest_stack(small.rows[0], small)) == 7  # all of it at once
 
 
+@pytest.mark.slow
 def test_rows_that_are_trained_alike_are_measured_once(monkeypatch: pytest.MonkeyPatch) -> None:
     measured: list[int] = []
     real = engine.rehearse

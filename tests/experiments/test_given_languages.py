@@ -60,6 +60,7 @@ def of_grammar(result: icy.ProbeResult, grammar: str) -> list[dict[str, Any]]:
 # -- training ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["sender/FC2L", "receiver/FC2L", "sender/HierZero:RNN"])
 def test_a_language_is_learned_as_its_grammar_is(model: str, tmp_path: Path) -> None:
     given = {**SIZES, "seeds": [123], "word_length": 2}
@@ -188,6 +189,7 @@ def test_a_file_called_as_a_grammar_does_not_hide_it(tmp_path: Path, monkeypatch
 # -- after the file is gone --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_results_outlive_the_file(tmp_path: Path) -> None:
     file, out = table_of(perm(), tmp_path / "emerged.csv"), tmp_path / "r"
     given = {**SIZES, "keep_models": True}
@@ -360,6 +362,7 @@ def test_sweeps_take_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         make_sweep(spec)
 
 
+@pytest.mark.slow
 def test_pairs_learn_a_language_first(tmp_path: Path) -> None:
     given: dict[str, Any] = {
         "steps": 4, "report_every": 2, "hidden": 16, "seeds": [123], "workers": 1, "target": 0.9,

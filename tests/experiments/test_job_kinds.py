@@ -332,6 +332,7 @@ def test_versions_are_not_mixed(module: ModuleType, tmp_path: Path) -> None:
     assert entry.full_version.startswith("1-")  # an edited file is another version
 
 
+@pytest.mark.slow
 def test_other_tables_of_the_folder_stay_as_they_are(module: ModuleType, tmp_path: Path) -> None:
     given: Any = {"grammar": "perm", "quick": True, "seeds": 1, "workers": 1, "out": str(tmp_path)}
     alone = icy.probe("sender/FC1L", **given).table()

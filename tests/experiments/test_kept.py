@@ -29,6 +29,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+@pytest.mark.slow
 def test_a_game_starts_where_the_probe_ended(kept: Path, tmp_path: Path) -> None:
     result = icy.end_to_end(*PAIR, "perm", pretrained=kept, out=tmp_path, keep_models=True, **GAME)
     probe = icy.ProbeResult.load(kept)

@@ -110,6 +110,7 @@ def test_other_settings_and_options_are_other_rows() -> None:
     assert "depth=2" in lines[1]
 
 
+@pytest.mark.slow
 def test_other_formats(three: ProbeResult) -> None:
     markdown = three.table("markdown").splitlines()
     assert markdown[2].startswith("| model | parameters |")

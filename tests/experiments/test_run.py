@@ -26,7 +26,9 @@ from icy.training.engine import train as real_train
 from icy.training.job import Job
 from icy.training.runners.base import LocalRunner
 from tests.experiments.helpers import HOLDING, PLUGIN, Counter, curves, plugin_file
-from tests.helpers import TINY, numbers
+from tests.helpers import TINY, mark_others, numbers
+
+MODELS = ("sender/FC2L", "sender/RNNAutoReg:LSTM", "sender/HierZero:GRU", "receiver/Hier:GRU")
 
 
 def test_pool_equals_serial(tiny: icy.ProbeResult, tmp_path: Path) -> None:
@@ -38,7 +40,7 @@ def test_pool_equals_serial(tiny: icy.ProbeResult, tmp_path: Path) -> None:
     assert watcher.readings > 0
 
 
-@pytest.mark.parametrize("model", ["sender/FC2L", "sender/RNNAutoReg:LSTM", "sender/HierZero:GRU", "receiver/Hier:GRU"])
+@pytest.mark.parametrize("model", mark_others("slow", MODELS, lambda model: model == "receiver/Hier:GRU"))
 def test_a_seed_alone_equals_the_seed_among_others(model: str, tmp_path: Path) -> None:
     among = icy.probe(model, ["perm"], workers=1, out=tmp_path / "a", **{**TINY, "seeds": [1, 2, 3]})
     alone = icy.probe(model, ["perm"], workers=1, out=tmp_path / "b", **{**TINY, "seeds": [3]})

@@ -69,6 +69,9 @@ SURROUNDINGS: dict[str, Callable[[], contextlib.AbstractContextManager[Any]]] = 
 }
 
 
+FEW = ("float64", "meta by default", "inference mode", "autocast", "three threads")  # in the default suite
+
+
 def numbers_of(folder: Path, **given: Any) -> list[dict[str, Any]]:
     icy.probe("sender/FC2L", ["perm"], out=folder, **{**SMALL, **given})
     return all_numbers(folder)
@@ -80,7 +83,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
 
 
 @pytest.mark.filterwarnings("ignore:Anomaly Detection")
-@pytest.mark.parametrize("name", SURROUNDINGS)
+@pytest.mark.parametrize("name", mark_others("slow", SURROUNDINGS, lambda name: name in FEW))
 def test_records_are_the_same_in_any_state_of_the_program(
     name: str, expected: list[dict[str, Any]], tmp_path: Path
 ) -> None:
@@ -89,13 +92,14 @@ def test_records_are_the_same_in_any_state_of_the_program(
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("name", ["float64", "meta by default", "inference mode", "autocast", "three threads"])
+@pytest.mark.parametrize("name", FEW)
 def test_a_pool_gives_the_same_records(name: str, expected: list[dict[str, Any]], tmp_path: Path) -> None:
     with SURROUNDINGS[name]():
         assert numbers_of(tmp_path, workers=2) == expected
 
 
-@pytest.mark.parametrize("engine", mark_others("slow", ["loop", "broadcast", "vmap"], lambda name: name == "loop"))
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["loop", "broadcast", "vmap"])
 def test_every_engine_trains_in_single_precision(engine: str, tmp_path: Path) -> None:
     plain = numbers_of(tmp_path / "plain", engine=engine)
     with default_dtype(torch.float64):
@@ -234,6 +238,7 @@ def test_a_timeout_of_the_program_is_not_recorded(
     assert numbers_of(tmp_path) == expected
 
 
+@pytest.mark.slow
 def test_what_did_not_fit_in_memory_is_tried_again(
     expected: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

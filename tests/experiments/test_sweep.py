@@ -121,6 +121,7 @@ def test_the_longest_come_first() -> None:
 # -- shares ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_shares_are_all_of_it_and_do_not_overlap(tmp_path: Path) -> None:
     given: dict[str, Any] = {"model": "*/FC*", "representation": "soft,gumb", "hidden": "8,16"}
     every = {row.job.row for row in make_sweep(spec(tmp_path, **given)).rows}
@@ -130,6 +131,7 @@ def test_shares_are_all_of_it_and_do_not_overlap(tmp_path: Path) -> None:
     assert max(map(len, shares)) - min(map(len, shares)) <= 1
 
 
+@pytest.mark.slow
 def test_shares_write_into_one_folder_what_one_machine_would(tmp_path: Path) -> None:
     given: dict[str, Any] = {"model": "*/FC1L", "quick": True, "grammar": "perm", "seeds": 1, "workers": 1}
     whole = icy.sweep(**given, out=str(tmp_path / "whole"))

@@ -33,6 +33,7 @@ def test_floors_of_the_published_rows(world: str, length: int, words: int, expec
     assert rates[0] == pytest.approx(expected[0], abs=0.01)
 
 
+@pytest.mark.slow
 def test_a_message_for_every_phrase_earns_more_where_phrases_are_few() -> None:
     few, many = silent("shape", 4), silent("thing", 4)
     assert cbm_floor(few, 16, 4, "phrase")["cbm"] > cbm_floor(few, 16, 4)["cbm"] + 0.15

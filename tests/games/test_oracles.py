@@ -28,6 +28,7 @@ def test_an_ideal_language_scores_1_everywhere(world: str, length: int) -> None:
     assert (scores["ambiguity_rate"], scores["paraphrase_rate"], scores["unmatched_rate"]) == (0, 0, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", ["thing", "shape"])
 def test_a_holistic_code_is_understood_and_scores_at_its_floor(world: str) -> None:
     found = played("holistic", world, 4, turns=1000)

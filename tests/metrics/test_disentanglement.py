@@ -142,6 +142,7 @@ def test_toys(meanings: Any, messages: Any, gap: float, modular: float) -> None:
     assert modularity(meanings, messages).value == pytest.approx(modular, abs=1e-12)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=20)
 @given(seed=st.integers(0, 10_000), rows=st.integers(12, 40))
 def test_what_they_do_not_depend_on(seed: int, rows: int) -> None:

@@ -143,6 +143,7 @@ def test_what_a_metric_does_not_depend_on(column: str, change: str, seed: int, r
     assert after == pytest.approx(before, abs=1e-9, nan_ok=True)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=30)
 @given(seed=st.integers(0, 10_000), rows=st.integers(5, 40))
 def test_ranges(seed: int, rows: int) -> None:

@@ -97,6 +97,7 @@ def shapley(meanings: np.ndarray, messages: np.ndarray) -> np.ndarray:
     return found
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=4)
 @given(seed=st.integers(0, 10_000), rows=st.integers(4, 20))
 def test_dci_is_the_formula_of_the_importance_over_all_orders(seed: int, rows: int) -> None:

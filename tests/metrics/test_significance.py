@@ -16,6 +16,7 @@ from icy.core.errors import IcyError
 from icy.core.registry import register_metric, registry
 from icy.metrics import Score, Table, evaluate, permutation_test, topsim
 from icy.metrics.significance import compare_with_chance, draw_permutations
+from tests.helpers import mark_others
 
 TOYS: dict[str, tuple[Any, Any]] = {
     "two rows": ([[0], [1]], ["a", "b"]),
@@ -27,7 +28,7 @@ TOYS: dict[str, tuple[Any, Any]] = {
 SLOW = ("tre", "cbm", "residual_entropy")  # here scored on three rows, in all 6 orders
 
 
-@pytest.mark.parametrize("toy", TOYS)
+@pytest.mark.parametrize("toy", mark_others("slow", TOYS, lambda toy: toy == "ragged"))
 @pytest.mark.parametrize(
     ("metric", "conventions"),
     [

@@ -17,6 +17,7 @@ from icy.core.errors import IcyError, InvalidSettingError
 from icy.core.registry import Entry, registry
 from icy.metrics import Score, Table
 from icy.metrics.evaluation import evaluate, score_all, values_by_chance
+from tests.helpers import mark_others
 from tests.properties.helpers import Rows, tables
 
 METRICS = [entry.name for entry in registry.match("all", "metric") if entry.weighted]
@@ -75,7 +76,9 @@ def scored(name: str, table: Table, conventions: dict[str, Any]) -> Score | str:
 
 
 @pytest.mark.parametrize(
-    ("name", "conventions"), VARIANTS, ids=[f"{name} {' '.join(given)}".strip() for name, given in VARIANTS]
+    ("name", "conventions"),
+    mark_others("slow", VARIANTS, lambda variant: not variant[1]),
+    ids=[f"{name} {' '.join(given)}".strip() for name, given in VARIANTS],
 )
 @settings(deadline=None, max_examples=8)
 @given(data=st.data())

@@ -55,6 +55,7 @@ def test_it_is_small(tmp_path: Path) -> None:
     assert size < len(json.dumps(many)) / 10
 
 
+@pytest.mark.slow
 def test_it_is_read_like_the_folder(pack: Path, tmp_path: Path) -> None:
     assert load_records(pack) == load_records(OLD)
     assert long_of(pack).equals(long_of(OLD))

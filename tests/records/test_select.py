@@ -18,6 +18,7 @@ def test_selection() -> None:
         select(table, grammars=["hol"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["null", "NA", "None", "nan", "True", "1e5", "007", "inf"])
 def test_names_that_look_like_something_else_are_selected(name: str) -> None:
     table = long({name: {name: 0.5}, "7": {"rot": 0.5}, "100000": {"100000": 0.5}})

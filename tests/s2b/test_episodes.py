@@ -169,6 +169,7 @@ PUBLISHED = {  # shots, samples: games of support and query, share of query mean
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shots", "samples"), PUBLISHED)
 def test_schedules_of_the_authors_program(shots: int, samples: int) -> None:
     """s2b-facts 3: means of 120 episodes of theirs, so that their standard error is what ours may be off by."""

@@ -62,6 +62,7 @@ def test_a_batch_plays_as_single_games_do(name: str, count: int) -> None:
         alone = [s.step(said[[i]], decided[[i]], answered[[i]]) for i, s in enumerate(singles)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["default", "partial", "both speak", "near32"])
 def test_tensors_play_as_arrays_do(name: str) -> None:
     given: dict[str, Any] = {"episodes": 20, "autoreset": True, "ahead": 1, **GAMES[name]}

@@ -12,6 +12,7 @@ from icy.s2b import Action, BatchedGame, Player, disentanglement, probe_language
 from icy.s2b.evaluation import episode_seeds
 
 
+@pytest.mark.slow
 def test_the_language_of_the_posdis_speaker() -> None:
     """s2b-facts 9.2: over random spaces topsim 0.967 +- 0.011, bosdis 0.26 +- 0.17, posdis exactly 1."""
     found = probe_language("posdis", metrics=["topsim", "posdis", "bosdis"], episodes=60, length=4)
@@ -30,6 +31,7 @@ def test_the_language_in_one_space(sizes: tuple[int, ...], topsim: float, bosdis
     assert found["bosdis"][0] == pytest.approx(bosdis, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_languages_of_the_other_speakers() -> None:
     bag = probe_language("bosdis", metrics=["posdis", "bosdis", "cbm"], episodes=5, vocab_size=15)
     assert bag["bosdis"].tolist() == bag["cbm"].tolist() == [1.0] * 5

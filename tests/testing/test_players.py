@@ -203,6 +203,7 @@ def test_the_game_and_the_line_to_mend_are_named() -> None:
     assert "test_players.py" in message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("uttered", "sentence"),
     [

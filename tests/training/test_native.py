@@ -151,6 +151,7 @@ def trained(of: Task, places: Sequence[int], updates: int = 7) -> Learner:
     return one
 
 
+@pytest.mark.slow
 @company
 def test_a_replicate_alone_is_the_one_in_any_stack(representation: str, model: str) -> None:
     of = task(model, representation)
@@ -171,6 +172,7 @@ def threads() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
+@pytest.mark.slow
 @company
 def test_threads_change_nothing(representation: str, model: str, threads: None) -> None:
     of, found = task(model, representation), []

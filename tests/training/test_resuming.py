@@ -60,6 +60,7 @@ def dropping() -> Entry:
     return entry(Plain, extra=lambda: nn.Sequential(nn.BatchNorm1d(16), nn.Dropout(0.5)))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("model", [dropping(), "sender/Hashtable", "receiver/kNN"], ids=["loop", "Hashtable", "kNN"])
 def test_modules_of_all_kinds_go_on(model: Entry | str, tmp_path: Path) -> None:

@@ -41,6 +41,7 @@ def test_heat_is_bright_where_learning_is_easy() -> None:
     assert plots.heat(budget()).axes[0].images[0].get_clim() == (0, 1)
 
 
+@pytest.mark.slow
 def test_heat_hatches_what_is_missing_and_says_what_failed() -> None:
     records = [r for r in budget().records if (r["model"], r["grammar"]) != (MODELS[0], "rot")]
     for r in records:

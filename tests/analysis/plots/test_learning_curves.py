@@ -48,6 +48,7 @@ def test_curves_beyond_the_mean_are_single_seeds_to_their_ends() -> None:
     assert sorted(tuple(map(float, line.get_xydata()[0])) for line in ends) == [(100, 0.8), (200, 0.9)]
 
 
+@pytest.mark.slow
 def test_a_cut_run_ends_in_a_hollow_mark() -> None:
     for reason, hollow in (("cap", True), ("target", False)):
         ax = plots.curves(curved(SHORT, reason=reason, measure="ratio", protocol="acquire")).axes[0]

@@ -38,6 +38,7 @@ def test_models_without_parameters_are_named() -> None:
         plots.parameters(none)
 
 
+@pytest.mark.slow
 def test_ratios_against_parameters_have_two_logarithmic_axes() -> None:
     ax = plots.parameters(acquire()).axes[-1]
     assert (ax.get_title(), ax.get_xscale(), ax.get_yscale()) == ("hol", "log", "log")

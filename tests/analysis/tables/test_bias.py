@@ -92,6 +92,7 @@ def test_ratios_stand_on_the_log_scale_below_their_row() -> None:
     assert [len(rows) for _, rows in bias_table(results, log=False).groups()] == [1]
 
 
+@pytest.mark.slow
 def test_the_log_scale_is_for_several_seeds_of_ratios() -> None:
     assert bias_table(long({"A": {"rot": 4.0}}, **RATIO)).below == {}
     assert bias_table(long(THREE)).below == {}

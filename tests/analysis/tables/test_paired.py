@@ -44,6 +44,7 @@ def test_models_are_compared_seed_by_seed_and_corrected_for_their_number() -> No
     assert "concat" not in table.index.get_level_values("grammar")
 
 
+@pytest.mark.slow
 def test_every_model_against_every_other() -> None:
     table = paired_tests(pilot())
     assert list(dict.fromkeys(table["model"])) == ["sender/A - B", "sender/A - C", "sender/B - C"]

@@ -112,6 +112,7 @@ def test_mistakes_are_one_sentence(folder: Path, words: list[str], said: str) ->
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("column", ["representation", "channel"])
 def test_parts_are_named_by_columns_or_by_the_options_of_their_kind(folder: Path, column: str) -> None:
     both = pd.concat([table(BEFORE, representation="gs"), table(AFTER, representation="qt")], ignore_index=True)

@@ -62,6 +62,7 @@ def test_settings_options_and_plugins_reach_the_library(out: str, plugin: str) -
     assert record["config"]["options"] == {"anything": [1, 2]}
 
 
+@pytest.mark.slow
 def test_a_failed_replicate_is_counted_and_tried_again(out: str) -> None:
     words = (*FC2L, "-g", "perm", "-o", out, "--target", "1", "--set", "max_steps=50")
     failed = run(*words)

@@ -42,6 +42,7 @@ def test_command(tiny: icy.ProbeResult, tiny_folder: Path, tmp_path: Path) -> No
         assert word in file.read_text()
 
 
+@pytest.mark.slow
 def test_a_protocol_without_a_counterpart_is_left_out(tmp_path: Path) -> None:
     budget = long(THREE)
     pd.concat([budget, long(THREE, protocol="acquire", measure="ratio")]).to_csv(tmp_path / "both.csv", index=False)

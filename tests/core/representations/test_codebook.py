@@ -52,6 +52,7 @@ def test_given_codes_are_unit_vectors() -> None:
         assert torch.equal(CB.feed_back(scores[:, step], step, True), message[:, step])
 
 
+@pytest.mark.slow
 def test_sender_loss_is_the_squared_distance_from_the_token() -> None:
     scores, tokens = numbers(6, 2, 5), torch.randint(4, (6, 2), generator=torch.Generator().manual_seed(1))
     expected = (scores[..., :-1] - F.one_hot(tokens, 4)).square().sum(-1).mean()

@@ -30,6 +30,7 @@ def gradient(of: Tensor, at: Tensor) -> Tensor:
     return found
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=30)
 @given(
     st.integers(1, 4), st.integers(1, 3), st.integers(1, 6), st.sampled_from([0.01, 1.0, 1e4]), st.integers(2, 5),

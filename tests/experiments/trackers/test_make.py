@@ -124,6 +124,7 @@ def test_every_command_tracks(command: str, tmp_path: Path) -> None:
     assert_all_there("tensorboard", tmp_path)
 
 
+@pytest.mark.slow
 def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
     assert run(*quick(tmp_path / "out"), "--track", "tensorboard", "--dry-run").exit_code == 0
     assert not (tmp_path / "out").exists()

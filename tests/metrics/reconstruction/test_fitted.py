@@ -91,6 +91,7 @@ def test_the_first_version_of_the_published_program(monkeypatch: pytest.MonkeyPa
     assert found.conventions["optimiser"] == "rmsprop"
 
 
+@pytest.mark.slow
 def test_a_class_of_modules_is_made_anew_and_a_restart_may_fail() -> None:
     made: list[dict[str, int]] = []
 
@@ -111,6 +112,7 @@ def test_a_class_of_modules_is_made_anew_and_a_restart_may_fail() -> None:
     assert math.isnan(found.details["restarts"][0])
 
 
+@pytest.mark.slow
 def test_a_distance_that_knows_of_no_restarts() -> None:
     """It sees [N, D] under batched restarts too."""
     mixed = [(a, (a + b) % 3) for a, b in THREE]

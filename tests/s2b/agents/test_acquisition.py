@@ -46,6 +46,7 @@ def toy(count: int, seed: int = 1) -> FrozenLanguage:
 # -- a stack ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_stack_of_listeners_is_as_each_alone() -> None:
     """Of support sizes that end at different updates, so that the stack shrinks while it trains."""
     found = languages(samples=2)
@@ -170,6 +171,7 @@ def test_what_composes_is_acquired_and_what_does_not_is_not() -> None:
     assert (found["posdis"]["messages"] == 125).all()
 
 
+@pytest.mark.slow
 def test_a_speaker_that_learns_is_read_as_it_is_at_the_end() -> None:
     game = GameSettings(most=3)
     speaker = Pair(game, PairSettings(seed=1)).speaker()

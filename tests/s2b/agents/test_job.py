@@ -126,6 +126,7 @@ def test_a_record_says_what_was_measured(tmp_path: Path) -> None:
     assert "deaf" in result.table()
 
 
+@pytest.mark.slow
 def test_observations_end_a_training(tmp_path: Path) -> None:
     (record,) = train(tmp_path, observations=100, updates=50, seeds=1).records
     assert (record["reason"], record["steps"]) == ("budget", 1)
@@ -166,6 +167,7 @@ def test_ease_of_acquisition_of_a_pair_is_measured_if_asked_for(
     assert "EoA" in result.table()
 
 
+@pytest.mark.slow
 def test_without_ease_of_acquisition_a_training_is_not_lost(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     small = {"dimensions": 2}  # so that the query has a single meaning
     (record,) = train(tmp_path, learner="pair", seeds=1, game=small, eoa=1).records
@@ -377,6 +379,7 @@ def test_kept_agents_are_those_that_were_trained(tmp_path: Path) -> None:
         alone.player(SPEAKER)
 
 
+@pytest.mark.slow
 def test_what_holds_no_agent_is_told(tmp_path: Path) -> None:
     train(tmp_path, seeds=1)
     with pytest.raises(StoreError, match="--keep-models"):

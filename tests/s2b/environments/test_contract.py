@@ -46,6 +46,7 @@ def test_seeds_have_up_to_64_bits(name: str) -> None:
         assert not data_equivalence(one, other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MANY)
 def test_seeds_of_many_follow_the_same_rule(name: str) -> None:
     """One seed and a list of seeds begin the same episodes as single environments of these seeds."""

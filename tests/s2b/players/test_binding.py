@@ -20,17 +20,20 @@ def test_memory_and_inference_solve_the_query(given: dict[str, Any]) -> None:
     assert 0.8 < accuracy("posdis", "binding", "support", episodes=60, **given) < 0.99
 
 
+@pytest.mark.slow
 def test_binding_learns_from_success_where_nothing_is_shown() -> None:
     assert accuracy("posdis", "binding", feedback=False) > 0.98
     assert accuracy("posdis", "binding", representation="ohe") == 1
     assert accuracy("posdis", "binding", length=1, rounds=3) == 1
 
 
+@pytest.mark.slow
 def test_binding_finds_nothing_in_a_language_without_parts() -> None:
     assert accuracy("holistic", "binding") == pytest.approx(0.5, abs=0.06)
     assert accuracy("random", "binding") == pytest.approx(0.5, abs=0.06)
 
 
+@pytest.mark.slow
 def test_binding_plays_an_episode_the_same_alone_and_in_company() -> None:
     together = record("posdis", "binding", episodes=12, samples=4)
     alone = record("posdis", "binding", episodes=3, samples=4)

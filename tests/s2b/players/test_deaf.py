@@ -147,6 +147,7 @@ class Ears(Player):
         return Action(decision=np.zeros(self.seat.episodes, dtype=int))
 
 
+@pytest.mark.slow
 def test_a_deaf_twin_hears_nothing_and_is_at_chance() -> None:
     ears = Ears()
     evaluate("posdis", ears, episodes=2, seeds=1)

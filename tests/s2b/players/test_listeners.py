@@ -49,6 +49,7 @@ def test_always_no_is_right_where_the_target_is_not_there() -> None:
         accuracy("posdis", "always-no", descriptive=False, distractors=1)
 
 
+@pytest.mark.slow
 def test_the_posdis_listener_reads_the_posdis_speaker_unpermuted() -> None:
     """s2b-facts 7.2: it never answers none, so it is wrong on every descriptive negative."""
     assert accuracy("posdis", "posdis", permutation=False, descriptive=False, distractors=3) == 1

@@ -31,6 +31,7 @@ def speaker() -> TextSpeaker:
     return TextSpeaker(FunctionModel(fickle, "fickle"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("check", "make"), [(check_listener, listener), (check_speaker, speaker)])
 def test_text_players_keep_the_contract(check: Any, make: Any) -> None:
     results = {result.name: result for result in check(make)}

@@ -26,6 +26,7 @@ WITH_NUMBERS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GAMES)
 def test_the_oracle_is_always_right(name: str) -> None:
     rows = evaluate_text("scripted-oracle", episodes=6, seeds=2, **GAMES[name]).table()

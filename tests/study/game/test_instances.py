@@ -50,6 +50,7 @@ def test_the_published_preset_holds_out_no_fixed_items() -> None:
     assert [one.held_out for one in instances(settings, 3)] == [(), (), ()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("grammar", "name", "share"),
     [("perm", "synth", 1 / 3), ("perm", "eng", 0.1), ("shufdet", "synth", 0.25), ("shufdet", "eng", 1 / 16)],

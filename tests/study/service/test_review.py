@@ -59,6 +59,7 @@ def test_letters_that_no_code_has_are_counted(tmp_path: Path) -> None:
     assert (found.strange, found.odd) == (6, "other letters")
 
 
+@pytest.mark.slow
 def test_the_score_of_icy22_is_looked_at_in_games_of_its_length(tmp_path: Path) -> None:
     of = study(tmp_path, conditions={"game": {"examples": 50, "held_out_at": [29, 39, 49]}})
     who = started(of)
@@ -68,6 +69,7 @@ def test_the_score_of_icy22_is_looked_at_in_games_of_its_length(tmp_path: Path) 
     assert reviewed(of)[0].odd == "score below 100"
 
 
+@pytest.mark.slow
 def test_a_bonus_is_capped_and_of_finished_games_alone(tmp_path: Path) -> None:
     of = study(tmp_path, people={"most_bonus_cents": 3}, conditions={"game": {"cents_per_ten": 20}})
     who = started(of)

@@ -18,7 +18,6 @@ from icy.training.pairs.job import PairJob
 from icy.training.pairs.model import Pair, make_pair, try_pair
 from icy.training.pairs.train import train_pairs
 from icy.training.weights import restore, unpack_weights
-from tests.helpers import mark_others
 from tests.training.pairs.helpers import SETTINGS, SHORT, SPACE, assert_same_curve, pair_task, run
 
 CHANNELS = ("gs", "qt", "cb")
@@ -78,7 +77,8 @@ def test_a_codebook_learns_and_is_kept(tmp_path: Path) -> None:
     assert not torch.equal(another.codes, start.codes)  # type: ignore[union-attr, attr-defined]
 
 
-@pytest.mark.parametrize("channel", mark_others("slow", CHANNELS, lambda channel: channel == "gs"))
+@pytest.mark.slow
+@pytest.mark.parametrize("channel", CHANNELS)
 def test_a_stack_of_pairs_is_each_alone(channel: str, tmp_path: Path) -> None:
     replicates = [Replicate(SCRATCH, seed) for seed in (1, 2)]
     together = run(tmp_path, replicates, pair_task(representation=channel), SHORT)

@@ -20,6 +20,7 @@ from icy.training.pairs.train import train_pairs
 from tests.training.pairs.helpers import SETTINGS, SHORT, assert_same_curve, pair_task, run
 
 
+@pytest.mark.slow
 def test_other_lengths_of_the_game_do_not_disturb(tmp_path: Path) -> None:
     """Seeds whose games are of different length: the longer one goes on as if alone."""
     protocol = EndToEndProtocol(cap=0.5, most=None, report_every=5, target=0.9)
@@ -30,6 +31,7 @@ def test_other_lengths_of_the_game_do_not_disturb(tmp_path: Path) -> None:
     assert_same_curve(alone[replicates[1]], both[replicates[1]])
 
 
+@pytest.mark.slow
 def test_what_ends_off_the_grid_leaves_no_trace_in_the_others(tmp_path: Path) -> None:
     """Under `published` the accuracy is a mean since the last reading: it must not depend on a neighbour's end."""
     protocol = EndToEndProtocol(cap=1, most=None, report_every=10, target=0.9)

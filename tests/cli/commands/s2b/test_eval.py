@@ -39,6 +39,7 @@ def test_a_table_says_what_it_shows() -> None:
     assert "chance: 25.0 % with 4 answers; 4 episodes per seed" in result.stdout
 
 
+@pytest.mark.slow
 def test_beside_a_score_stands_what_silence_is_worth(tmp_path: Path) -> None:
     out = tmp_path / "rows.csv"
     words = ["--compat", "near32", "--values", "2-3", "--shots", "2", "--format", "json", "--out", str(out)]
@@ -95,6 +96,7 @@ def test_languages_are_measured(tmp_path: Path) -> None:
     assert len(pd.read_parquet(out)) == 3
 
 
+@pytest.mark.slow
 def test_stimuli_are_drawn_and_measured(tmp_path: Path) -> None:
     figure = tmp_path / "stimuli.png"
     result = run("stimuli", "--episodes", "2", "--rows", "all", "--samples", "3", "--plot", str(figure))

@@ -87,6 +87,7 @@ def test_counts_of_a_dry_run_are_those_of_the_run() -> None:
     assert draft["prompt tokens"] == round((rows["requests"] * rows["estimated_tokens"]).sum())
 
 
+@pytest.mark.slow
 def test_a_server_is_asked_once_and_costs_are_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("SOME_KEY", KEY)
     with serving(lambda asked: said(YES)) as server:

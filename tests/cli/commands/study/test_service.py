@@ -206,6 +206,7 @@ def test_a_study_that_was_never_served_is_told(tmp_path: Path, monkeypatch: pyte
     assert_one_sentence(run("study", "check", "other"), "holds no study 'other'; it holds pilot", code=1)
 
 
+@pytest.mark.slow
 def test_nothing_of_the_web_is_imported_for_help_and_lists() -> None:
     code = (
         "import sys, icy; from icy.cli import main\n"

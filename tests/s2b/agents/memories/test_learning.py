@@ -14,7 +14,6 @@ from icy.s2b.agents.memories.memory import MemoryListener, MemorySettings
 from icy.s2b.agents.memories.player import MemoryPlayer
 from icy.s2b.agents.schedule import TRAINING, first_episode, practice
 from icy.s2b.evaluation import episode_seeds
-from tests.helpers import mark_others
 
 SMALL: dict[str, Any] = {"updates": 4, "episodes": 8, "minibatch": 4}
 
@@ -25,7 +24,8 @@ def learning(game: GameSettings | None = None, **given: Any) -> DealtLearning:
     return DealtLearning(MemoryListener(game), game, LearningSettings(**{**SMALL, **given}), seed=7)
 
 
-@pytest.mark.parametrize("learner", mark_others("slow", ["ppo", "supervised"], lambda name: name == "supervised"))
+@pytest.mark.slow
+@pytest.mark.parametrize("learner", ["ppo", "supervised"])
 def test_resumed_equals_uninterrupted(learner: str) -> None:
     whole, part, other = (learning(learner=learner) for _ in range(3))
     whole.run(4)

@@ -80,6 +80,7 @@ def test_some_episodes_have_no_more_padding_than_they_need() -> None:
     assert (some.answers[0] == dealt.answers[3, : some.there.shape[1]]).all()
 
 
+@pytest.mark.slow
 def test_episodes_of_like_length_are_decided_together_and_alike() -> None:
     game = GameSettings(most=5)
     dealt, model = deal_games(game, range(20)), memory(game)
@@ -113,6 +114,7 @@ def test_a_whole_episode_at_once_equals_playing_it(kind: str, given: dict[str, A
     assert 0.1 < (decided[dealt.there] == 0).double().mean() < 0.8
 
 
+@pytest.mark.slow
 @KINDS
 def test_a_decision_depends_on_no_later_game(kind: str) -> None:
     settings = GameSettings()

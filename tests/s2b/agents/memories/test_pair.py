@@ -94,6 +94,7 @@ def test_a_pair_plays_step_by_step_as_on_dealt_episodes(speaker: str, sampled: b
     assert torch.equal(chosen[games.there], decided[games.there])
 
 
+@pytest.mark.slow
 def test_played_and_dealt_scores_are_equal() -> None:
     pair = trained()
     games = BatchedGame(GAME, episodes=20)
@@ -201,6 +202,7 @@ def test_a_token_for_all_numbers_is_compositional_and_not_distinct() -> None:
 # -- training ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", ["reinforce", "gumbel"])
 def test_killed_and_resumed_equals_uninterrupted(estimator: str, tmp_path: Path) -> None:
     settings = replace(FEW, estimator=estimator)

@@ -67,6 +67,7 @@ def stepped(model: CoreListener) -> tuple[list[Observation], list[torch.Tensor],
     return seen, scores, decided, torch.stack(going)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("own", [False, True])
 @pytest.mark.parametrize("given", GAMES)
 def test_what_is_dealt_is_what_is_met(given: dict[str, Any], own: bool) -> None:
@@ -101,6 +102,7 @@ def test_every_core_decides_on_dealt_episodes_as_step_by_step(core: str, own: bo
     assert torch.equal(played[1][games.there], torch.stack(decided, 1)[games.there])
 
 
+@pytest.mark.slow
 def test_drawn_decisions_are_seen_by_a_listener_that_sees_its_own_and_by_no_other() -> None:
     game = GameSettings(most=3)
     games = doubled(deal_games(game, SEEDS))

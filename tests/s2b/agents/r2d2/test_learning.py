@@ -108,6 +108,7 @@ def recorded(settings: R2D2Settings, game: GameSettings = GAME, steps: int = 60)
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shared", [True, False])
 def test_only_legal_actions_are_taken(shared: bool) -> None:
     settings = replace(BOTH, shared=shared, explore=1.0, explore_exponent=0.0)
@@ -138,6 +139,7 @@ def test_choices_and_rewards_of_an_episode_follow_each_other() -> None:
     assert not held["gained"][~counts].any()
 
 
+@pytest.mark.slow
 def test_nothing_is_told_where_an_episode_begins() -> None:
     held = recorded(BOTH)
     learning = R2D2Learning(GAME, BOTH)
@@ -313,6 +315,7 @@ def test_settings_as_published() -> None:
     assert papers.network.head == "dueling"
 
 
+@pytest.mark.slow
 def test_updates_follow_from_observations() -> None:
     settings = replace(FEW, observations=1000, observations_per_update=100, least=200)
     assert settings.updates == 9
