@@ -160,9 +160,10 @@ def families() -> Finding:
     said = prose(
         f"""
         In the papers' space fully connected networks take more updates than recurrent, hierarchical and attentive
-        ones, beyond their intervals, on {of_sides(more)}. `shufdet`, which shuffles the tokens of each word, takes
-        senders {told(table, "sender", "shufdet")} times as many updates as `concat` (fully connected ones against the
-        others), and receivers {told(table, "receiver", "shufdet")}. Of the runs of fully connected networks on `rot`
+        ones, beyond their intervals, on {of_sides(more)}. In `shufdet` the last attribute's
+        value determines the order of the words; it takes senders {told(table, "sender", "shufdet")} times as many
+        updates as `concat` (fully connected ones against the others), and receivers
+        {told(table, "receiver", "shufdet")}. Of the runs of fully connected networks on `rot`
         and `pairsum`, {unlearnt("sender", ["fully connected"])} of senders and
         {unlearnt("receiver", ["fully connected"])} of receivers were not at the target after twenty times concat's
         updates; of those of the others, {unlearnt("sender", REST)} and {unlearnt("receiver", REST)}.

@@ -1,4 +1,4 @@
-"""The two-level state of the hierarchical-unit network (HU-RNN; Perkins21 section 3, Icy22 section 5)."""
+"""The two-level state of the hierarchical-unit network (HU-RNN; Perkins21 2.9; Icy22 3.3.2 and C.5)."""
 
 from jaxtyping import Float
 from torch import Tensor, nn

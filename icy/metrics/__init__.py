@@ -70,7 +70,7 @@ register_metric(
     "hce",
     "icy.metrics.residual:hce",
     description="Human compositional entropy: one less residual entropy with every position at its best attribute.",
-    source="Icy22 section 2.6",
+    source="Icy22 appendix D",
     weighted=True,
 )
 register_metric(

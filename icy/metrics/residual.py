@@ -75,7 +75,7 @@ def residual_entropy(
 def hce(meanings: Any, messages: Any = None, *, normalised: bool = True, eos: Any = None) -> Score:
     """Human compositional entropy (HCE): one minus the residual entropy of the greedy assignment.
 
-    Each position is assigned to the attribute with which it has the highest mutual information (Icy22 section 2.6). 1
+    Each position is assigned to the attribute with which it has the highest mutual information (Icy22 appendix D). 1
     is compositional. Ties, within 1e-9 bits, go to the first attribute; they are common in small full grids and decide
     the value. HCE is biased upwards on few rows.
 

@@ -1,4 +1,4 @@
-"""The HU-RNN receiver Hier, with any cell (Perkins21 section 3; Icy22 section 5, HURecv)."""
+"""The HU-RNN receiver Hier, with any cell (Perkins21 section 2.9; Icy22 section 3.3.2, HURecv)."""
 
 from icy.languages.meanings import MeaningSpace
 from icy.models.base import MeaningScores, Receiver

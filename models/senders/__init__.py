@@ -31,7 +31,7 @@ for _suffix, _layers in (("", 1), ("2L", 2)):
         f"RNNSampling{_suffix}",
         "icy.models.senders.rnn:RNNSampling",
         description=f"Recurrent net from the meaning, fed the token it sampled last, {_depth}.",
-        source=P,
+        source="Perkins21 section 2.9, appendix A.2.3",
         defaults={"layers": _layers},
         takes_cell=True,
         representations=("discr",),
@@ -47,7 +47,7 @@ for _suffix, _layers in (("", 1), ("2L", 2)):
         f"TransDecSampling{_suffix}",
         "icy.models.senders.transformer:TransDecSampling",
         description=f"Transformer decoder over the meaning, fed the tokens it sampled, {_depth}.",
-        source="Icy22 appendix B",
+        source="Perkins21 appendix A.9",
         defaults={"layers": _layers},
         representations=("discr",),
     )
@@ -56,21 +56,21 @@ register_sender(
     "HierZero",
     "icy.models.senders.hier:HierZero",
     description="HU-RNN, two levels joined by a stop gate, zero input.",
-    source="Perkins21 section 3; Icy22 section 5 (HUSendZ)",
+    source="Perkins21 section 2.9; Icy22 section 3.3.2, appendix C.5 (HUSendZ)",
     takes_cell=True,
 )
 register_sender(
     "HierAutoReg",
     "icy.models.senders.hier:HierAutoReg",
     description="HU-RNN, two levels joined by a stop gate, fed its last symbol.",
-    source="Perkins21 section 3; Icy22 section 5 (HUSendA)",
+    source="Perkins21 section 2.9; Icy22 section 3.3.2, appendix C.5 (HUSendA)",
     takes_cell=True,
 )
 register_sender(
     "HierSampling",
     "icy.models.senders.hier:HierSampling",
     description="HU-RNN, two levels joined by a stop gate, fed the token it sampled last.",
-    source="Perkins21 section 3 (HierAutoRegSampling)",
+    source="Perkins21 section 2.9 (HierAutoRegSampling)",
     takes_cell=True,
     representations=("discr",),
 )

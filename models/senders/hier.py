@@ -1,4 +1,4 @@
-"""HU-RNN senders HierZero, HierAutoReg and HierSampling, with any cell (Perkins21 section 3; Icy22 section 5)."""
+"""HU-RNN senders HierZero, HierAutoReg and HierSampling, with any cell (Perkins21 section 2.9; Icy22 section 3.3.2)."""
 
 from torch import Tensor
 

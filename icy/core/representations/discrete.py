@@ -14,7 +14,7 @@ ANSWERS = 1  # noise channel of a receiver's values; tokens use the noise itself
 
 @dataclass(frozen=True)
 class Discrete(Symbols):
-    """DISCR: sampled tokens, trained by REINFORCE with the batch as baseline and an entropy term (Perkins21 section 4).
+    """DISCR: sampled tokens, trained by REINFORCE with the batch as baseline and an entropy term (Perkins21 2.8).
 
     Losses are sums, as in the authors' program: over the batch and over positions or attributes.
 

@@ -19,7 +19,7 @@ TEMPERATURE = 1.2  # of the Gumbel-softmax, as in the authors' program
 
 @dataclass(frozen=True)
 class Gumbel(Symbols):
-    """GUMB: one-hot samples, straight-through Gumbel-softmax; the loss is their squared error (Perkins21 section 4).
+    """GUMB: one-hot samples, straight-through Gumbel-softmax; the loss is their squared error (Perkins21 section 2.8).
 
     Attributes:
         temperature: of the softmax whose gradient is used.
@@ -58,7 +58,7 @@ class Gumbel(Symbols):
 
 @dataclass(frozen=True)
 class GumbelSoftmax(Symbols, Answering):
-    """GS: relaxed one-hot samples in training, the most likely symbol afterwards (CBM24 section 2.2, as EGG has it).
+    """GS: relaxed one-hot samples in training, the most likely symbol afterwards (CBM24 section 4, as EGG has it).
 
     The start symbol is never emitted: its weight is zero.
 

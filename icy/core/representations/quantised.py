@@ -1,4 +1,4 @@
-"""QT: binary words, by rounding (CBM24 section 2.2; the released example of "Emergent Quantized Communication")."""
+"""QT: binary words, by rounding (CBM24 section 4; the released example of "Emergent Quantized Communication")."""
 
 from dataclasses import dataclass
 from typing import Literal

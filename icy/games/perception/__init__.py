@@ -12,11 +12,11 @@ from icy.core.registry import register_perception
 _HERE = "icy.games.perception"
 
 register_perception(
-    "mlp", f"{_HERE}.mlp:MLP", description="Feed-forward net with one hidden layer, ReLU.", source="CBM24 section 4.1"
+    "mlp", f"{_HERE}.mlp:MLP", description="Feed-forward net with one hidden layer, ReLU.", source="CBM24 appendix C"
 )
 register_perception(
     "conv4",
     f"{_HERE}.conv4:Conv4",
     description="Four blocks of convolution 3x3, batch norm, ReLU and max-pooling, then a linear layer.",
-    source="Mu and Goodman 2021; CBM24 section 4.1",
+    source="Mu and Goodman 2021; CBM24 appendix C",
 )
