@@ -52,7 +52,7 @@ class Entry:
         version: raised whenever a change could move results; stored with every result.
         defaults: keyword arguments passed to the factory unless the caller overrides them.
         published: further arguments under the preset `published`, where the papers' program departs from the papers.
-        aliases: other accepted names.
+        aliases: other accepted names, such as those of a paper. In those of a family, {cell} means the cell's name.
         takes_cell: the factory takes a `cell=` factory, and `:Cell` completes the name.
         representations: the representations it works with; empty for all.
         weighted: of a metric, whether it reads the weights of a Table; others get the repeated rows.
@@ -97,7 +97,8 @@ class Entry:
 
     def with_cell(self, cell: Entry) -> Entry:
         """Return the entry of a family bound to a cell, called `Family:Cell`."""
-        aliases = tuple(f"{alias}:{cell.name}" for alias in self.aliases)
+        own = (alias if "{cell}" in alias else f"{alias}:{{cell}}" for alias in self.aliases)
+        aliases = tuple(alias.replace("{cell}", cell.name) for alias in own)
         description = f"{self.description.rstrip('.')}, with the {cell.name} cell."
         return replace(self, name=f"{self.name}:{cell.name}", aliases=aliases, cell=cell, description=description)
 

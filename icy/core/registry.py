@@ -194,7 +194,7 @@ class Registry:
                 yield family.with_cell(cell)
 
     def get(self, name: str, *kinds: str) -> Entry:
-        """Return the entry called `name` (canonical name, alias, or `kind/name`) among `kinds`.
+        """Return the entry called `name` (canonical name, alias, or `kind/name`, in any case) among `kinds`.
 
         Raises:
             UnknownNameError: no entry has the name, or entries of several kinds have it and `name` does not say which
@@ -215,14 +215,24 @@ class Registry:
         return found[0]
 
     def _lookup(self, kind: str, name: str) -> Entry | None:
+        """Return the entry of a kind by its name or an alias; in another case if only one entry has the name so."""
         family_name, colon, cell_name = name.partition(":")
-        family = self._find(kind, family_name)
+        family = self._find(kind, family_name) or self._in_any_case(kind, family_name)
+        if not colon and (family is None or family.takes_cell):
+            bound = (self._with_each_cell(e) for e in self._entries.values() if e.kind == kind and e.takes_cell)
+            return next((e for each in bound for e in each if name.lower() in map(str.lower, e.aliases)), None)
         if family is None or family.takes_cell != bool(colon):
             return None
         if not colon:
             return family
-        cell = self._find("cell", cell_name)
+        cell = self._find("cell", cell_name) or self._in_any_case("cell", cell_name)
         return None if cell is None else family.with_cell(cell)
+
+    def _in_any_case(self, kind: str, name: str) -> Entry | None:
+        called = [
+            e for e in self._entries.values() if e.kind == kind and name.lower() in map(str.lower, (e.name, *e.aliases))
+        ]
+        return called[0] if len(called) == 1 else None
 
     def _unknown(self, name: str, kinds: Sequence[str]) -> UnknownNameError:
         known = [n for e in self.entries(*kinds) for n in (e.name, *e.aliases)]
@@ -233,8 +243,8 @@ class Registry:
     def match(self, pattern: str | Iterable[str] | None, *kinds: str) -> list[Entry]:
         """Return the entries whose name or qualified name matches a shell pattern (`*GRU`, `sender/RNN*`, `all`).
 
-        Case is ignored. A pattern without wildcards is a name, looked up by `get`. Several patterns give the union, in
-        the order of the patterns.
+        Case is ignored. A pattern that matches no name is matched with aliases. A pattern without wildcards is a name,
+        looked up by `get`. Several patterns give the union, in the order of the patterns.
 
         Raises:
             UnknownNameError: a pattern matches nothing.
@@ -253,11 +263,9 @@ class Registry:
             return self.entries(*kinds)
         if not any(c in pattern for c in "*?["):
             return [self.get(pattern, *kinds)]
-        hits = [
-            e
-            for e in self.entries(*kinds)
-            if any(fnmatch.fnmatchcase(n.lower(), pattern.lower()) for n in (e.name, e.qualified))
-        ]
+        entries = self.entries(*kinds)
+        hits = [e for e in entries if _fits(pattern, e.name, e.qualified)]
+        hits = hits or [e for e in entries if _fits(pattern, *e.aliases, *(f"{e.kind}/{a}" for a in e.aliases))]
         if not hits:
             raise self._unknown(pattern, kinds or ENTRY_KINDS)
         return hits
@@ -360,6 +368,11 @@ class Registry:
             raise
         finally:
             self._importing = before
+
+
+def _fits(pattern: str, *names: str) -> bool:
+    """Return whether any name fits a shell pattern, in any case."""
+    return any(fnmatch.fnmatchcase(name.lower(), pattern.lower()) for name in names)
 
 
 registry = Registry()

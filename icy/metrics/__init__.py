@@ -78,6 +78,7 @@ register_metric(
     "icy.metrics.residual:residual_entropy",
     description="Residual entropy: what is not known of the attributes from the positions assigned to each.",
     source="Resnick et al. 2020",
+    aliases=("resent",),
     weighted=True,
     lower_is_better=True,
 )

@@ -60,7 +60,8 @@ register_receiver(
     "Hier",
     "icy.models.receivers.hier:Hier",
     description="HU-RNN, two levels joined by a stop gate.",
-    source="Perkins21 section 2.9; Icy22 section 3.3.2, appendix C.5 (HURecv)",
+    source="Perkins21 section 2.9; Icy22 section 3.3.2, appendix C.5",
+    aliases=("HURecv",),
     published={"shared_gate": True},
     takes_cell=True,
 )

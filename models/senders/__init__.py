@@ -15,8 +15,9 @@ for _suffix, _layers in (("", 1), ("2L", 2)):
         f"RNNZero{_suffix}",
         "icy.models.senders.rnn:RNNZero",
         description=f"Recurrent net from the meaning, zero input, {_depth}.",
-        source=f"{P} (X-Z)",
+        source=P,
         defaults={"layers": _layers},
+        aliases=("{cell}-Z",) if _layers == 1 else (),
         takes_cell=True,
     )
     register_sender(
@@ -56,21 +57,24 @@ register_sender(
     "HierZero",
     "icy.models.senders.hier:HierZero",
     description="HU-RNN, two levels joined by a stop gate, zero input.",
-    source="Perkins21 section 2.9; Icy22 section 3.3.2, appendix C.5 (HUSendZ)",
+    source="Perkins21 section 2.9; Icy22 section 3.3.2, appendix C.5",
+    aliases=("HUSendZ",),
     takes_cell=True,
 )
 register_sender(
     "HierAutoReg",
     "icy.models.senders.hier:HierAutoReg",
     description="HU-RNN, two levels joined by a stop gate, fed its last symbol.",
-    source="Perkins21 section 2.9; Icy22 section 3.3.2, appendix C.5 (HUSendA)",
+    source="Perkins21 section 2.9; Icy22 section 3.3.2, appendix C.5",
+    aliases=("HUSendA",),
     takes_cell=True,
 )
 register_sender(
     "HierSampling",
     "icy.models.senders.hier:HierSampling",
     description="HU-RNN, two levels joined by a stop gate, fed the token it sampled last.",
-    source="Perkins21 section 2.9 (HierAutoRegSampling)",
+    source="Perkins21 section 2.9",
+    aliases=("HierAutoRegSampling",),
     takes_cell=True,
     representations=("discr",),
 )

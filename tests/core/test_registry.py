@@ -126,6 +126,32 @@ def test_aliases() -> None:
     assert "comp" not in list_grammars()
 
 
+def test_names_of_the_papers_and_names_in_any_case() -> None:
+    for name, kind, found in (
+        ("LSTM-Z", "sender", "RNNZero:LSTM"),
+        ("gru-z", "sender", "RNNZero:GRU"),
+        ("HUSendZ:RNN", "sender", "HierZero:RNN"),
+        ("HUSendA:lstm", "sender", "HierAutoReg:LSTM"),
+        ("hurecv:GRU", "receiver", "Hier:GRU"),
+        ("fc2l", "sender", "FC2L"),
+        ("COMP", "grammar", "concat"),
+        ("SHUFDET", "grammar", "shufdet"),
+        ("HCE", "metric", "hce"),
+        ("resent", "metric", "residual_entropy"),
+    ):
+        assert registry.get(name, kind).name == found
+    assert [e.name for e in registry.match("HUSend?:gru", "sender")] == ["HierAutoReg:GRU", "HierZero:GRU"]
+    with pytest.raises(UnknownNameError, match="did you mean LSTM-Z"):
+        registry.get("LSTM-Y", "sender")
+
+
+def test_a_name_in_another_case_must_be_clear(forgetting: None) -> None:
+    register_grammar("Perm", "icy.grammars.perm:perm")
+    assert (registry.get("Perm", "grammar").name, registry.get("perm", "grammar").name) == ("Perm", "perm")
+    with pytest.raises(UnknownNameError):
+        registry.get("PERM", "grammar")
+
+
 def test_cells_appear_in_all_families() -> None:
     families = {name.partition(":")[0] for name in list_models("*:GRU")}
     assert families == {

@@ -48,8 +48,13 @@ def list_command(kind: str, pattern: str | None, plugin: tuple[str, ...], format
     print_rows(headings, rows, format_)
 
 
+def _described(entry: Entry) -> str:
+    also = f" Also called {' or '.join(entry.aliases)}." if entry.aliases else ""
+    return entry.description + also
+
+
 def _models(pattern: str | None) -> Lines:
-    rows = [[e.qualified, e.description, e.source] for e in _entries(pattern, *SIDES)]
+    rows = [[e.qualified, _described(e), e.source] for e in _entries(pattern, *SIDES)]
     return ["model", "description", "source"], rows
 
 
@@ -59,13 +64,12 @@ def _grammars(pattern: str | None) -> Lines:
     rows = []
     for entry in _entries(pattern, "grammar"):
         sides = grammar_sides(entry.name)
-        also = f" Also called {' or '.join(entry.aliases)}." if entry.aliases else ""
-        rows.append([entry.name, "both" if sides == SIDES else " ".join(sides), entry.description + also, entry.source])
+        rows.append([entry.name, "both" if sides == SIDES else " ".join(sides), _described(entry), entry.source])
     return ["grammar", "for", "description", "source"], rows
 
 
 def _metrics(pattern: str | None) -> Lines:
-    rows = [[e.name, e.description, e.source] for e in _entries(pattern, "metric")]
+    rows = [[e.name, _described(e), e.source] for e in _entries(pattern, "metric")]
     return ["metric", "description", "source"], rows
 
 
