@@ -26,6 +26,7 @@ ENGINES = (*STACKINGS, *(f"{stacking}+{issue}" for stacking in STACKINGS if stac
 SMALL_CHECK = 128  # meanings of the smallest check, the papers' number
 
 NORMALISATIONS = ("sigmoid", "batch")  # of QT
+OPTIMIZERS = ("adam", "adadelta", "adagrad", "adamax", "adamw", "asgd", "nadam", "radam", "rmsprop", "rprop", "sgd")
 
 # Marks a setting that came later: at its default it is left out of configurations, so that the results that were on
 # file before keep their keys.
@@ -43,7 +44,7 @@ class TrainingSettings:
 
     Attributes:
         batch_size: meanings per update, each attribute drawn uniformly.
-        learning_rate: of Adam, whose other settings are the library's.
+        learning_rate: of the optimizer, whose other settings are PyTorch's.
         clip_norm: the gradient of each replicate is scaled down to this norm; None leaves it.
         check_growth: updates between two evaluations, as a share of the updates made so far, and at least one: a
             geometric grid, the same for every replicate, never the wall clock. The step at which a target is crossed
@@ -73,6 +74,9 @@ class TrainingSettings:
         soft_feedback: in an end-to-end run, a sender sees its symbols as probabilities whatever goes over the link.
         training_readings: in an end-to-end run, read accuracy and topsim from training batches.
         tf32: on a GPU, multiply matrices in TF32: 10 bits of mantissa instead of 23, and faster. Never as published.
+        optimizer: "adam", or another of `torch.optim` by its name in small letters: "rmsprop", which Perkins21 tried
+            too (section 3.2), "adadelta", "adagrad", "adamax", "adamw", "asgd", "nadam", "radam", "rprop" or "sgd".
+            Native cores have Adam and RMSprop.
     """
 
     batch_size: int = 128
@@ -99,6 +103,7 @@ class TrainingSettings:
     soft_feedback: bool = field(default=False, metadata=_only(kind="e2e"))
     training_readings: bool = field(default=False, metadata=_only(kind="e2e"))
     tf32: bool = field(default=False, metadata={SILENT: "at its default"})
+    optimizer: str = field(default="adam", metadata={SILENT: "at its default"})
 
     def __post_init__(self) -> None:
         for name in ("batch_size", "check_every", "evaluation_size", "max_steps"):
@@ -116,6 +121,8 @@ class TrainingSettings:
         for name in ("levels", "codes"):
             if (value := getattr(self, name)) is not None and value < 2:
                 raise InvalidSettingError(f"{name} must be at least 2, not {value}.")
+        if self.optimizer not in OPTIMIZERS:
+            raise unknown("optimizer", self.optimizer, OPTIMIZERS)
         if self.normalise not in NORMALISATIONS:
             raise unknown("normalisation", self.normalise, NORMALISATIONS)
         for name in ("reward_weight", "entropy_weight", "commitment"):

@@ -1,4 +1,4 @@
-"""Replicates under Adam: stacked, or one after another, each with its own weights, gradient norm and moments."""
+"""Replicates under one optimizer: stacked, or one by one, each with its own weights, gradient norm and moments."""
 
 import contextlib
 import copy
@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from icy.config.settings import TrainingSettings
 from icy.core.noise import Noise
 
-from .adam import Adam
 from .cuda_graphs import CapturedCall, CapturedUpdates, PlainUpdates
+from .optimizers import Adam, OfTorch
 from .stack import Stack
 
 Loss = Callable[[Any, Tensor, Noise], Tensor]  # scores, targets, noise -> a loss per replicate
@@ -57,13 +57,13 @@ def _products(tf32: bool | None) -> Iterator[None]:
 
 
 class GradientLearner:
-    """R replicates of one architecture under Adam, with gradients clipped replicate by replicate.
+    """R replicates of one architecture under one optimizer, with gradients clipped replicate by replicate.
 
     Args:
         models: one per replicate, all of one architecture. They are copied.
         seeds: one per replicate, for models that draw random numbers of their own.
         loss: scores, targets, noise -> one loss per replicate.
-        settings: learning rate and clipping.
+        settings: optimizer, learning rate and clipping.
         device: where to train.
         stacking: "broadcast", "vmap" or "loop".
         issue: "plain" or "graph"; see icy.training.cuda_graphs.
@@ -95,11 +95,11 @@ class GradientLearner:
         self._stack = Stack([copy.deepcopy(models[i]) for i in places], device, [seeds[i] for i in places])
         self._loss = loss
         self._clip = settings.clip_norm
-        self._learning_rate = settings.learning_rate
+        self._kind, self._learning_rate = settings.optimizer, settings.learning_rate
         self._teaches = getattr(models[0], "teacher_forcing", False)
         self._last: Tensor | None = None
         self._tf32 = settings.tf32 if device.type == "cuda" else None
-        self._optimiser = self._new_optimiser()
+        self._optimizer = self._new_optimizer()
         self._issued: CapturedUpdates | PlainUpdates | None = None
         self._prepare_issue()
 
@@ -117,9 +117,10 @@ class GradientLearner:
         self._issued = CapturedUpdates(self.update, self._name) if captured else PlainUpdates(self.update)
         self._forward = CapturedCall(self._evaluate) if captured else self._evaluate
 
-    def _new_optimiser(self) -> Adam:
-        # Adam works element by element, so one call on the whole matrix equals one optimiser per replicate.
-        return Adam(self._stack.flat, self._stack.flat_grad, self._learning_rate)
+    def _new_optimizer(self) -> Adam | OfTorch:
+        # It works element by element, so one call on the whole matrix equals one optimizer per replicate.
+        how = self._stack.flat, self._stack.flat_grad, self._learning_rate
+        return Adam(*how) if self._kind == "adam" else OfTorch(self._kind, *how, self._stack.frozen())
 
     def _copies_for(self, replicates: int, examples: int) -> int:
         """Return how many copies of the last replicate a stack ends with, so that no replicate's numbers depend on it.
@@ -135,7 +136,7 @@ class GradientLearner:
         return -(-REST // (examples * self._narrowest)) if examples % FILLING else 1
 
     def update(self, inputs: Tensor, targets: Tensor, keys: Tensor) -> None:
-        """Run one forward and backward pass, clip, and step Adam."""
+        """Run one forward and backward pass, clip, and step the optimizer."""
         if self._copies:
             filled = with_copies(range(self._count), self._copies)
             inputs, targets, keys = inputs[filled], targets[filled], keys[filled]
@@ -150,7 +151,7 @@ class GradientLearner:
             self._last = losses.detach()[: self._count]
             if self._clip is not None:
                 self._stack.clip(self._clip)
-            self._optimiser.step()
+            self._optimizer.step()
 
     def train(self, inputs: Tensor, targets: Tensor, keys: Tensor) -> None:
         """Update once per batch."""
@@ -204,35 +205,39 @@ class GradientLearner:
         """Return a copy of all that the training of the replicate at a place goes on from, for `resume`."""
         moments = {
             moment: {name: view[place].clone() for name, view in self._stack.views(flat).items()}
-            for moment, flat in self._optimiser.moments.items()
+            for moment, flat in self._optimizer.moments.items()
         }
         of_cpu, of_device = self._stack.random_state(place)
         random = {"cpu": of_cpu} if of_device is None else {"cpu": of_cpu, "device": of_device}
-        steps = self._optimiser.steps.clone()
+        steps = copy.deepcopy(self._optimizer.steps)
         return {"weights": self.weights(place), "moments": moments, "steps": steps, "random": random}
 
     def resume(self, states: Sequence[dict[str, Any]]) -> None:
         """Go on from what `state` returned of each replicate, after as many updates of each."""
-        for place, at in enumerate(with_copies(range(self._count), self._copies)):
-            state = states[at]
+        whole = [states[at] for at in with_copies(range(self._count), self._copies)]
+        for place, state in enumerate(whole):
             self._stack.load(place, state["weights"])
-            for moment, flat in self._optimiser.moments.items():
-                for name, view in self._stack.views(flat).items():
-                    view[place].copy_(state["moments"][moment][name])
             self._stack.load_random_state(place, (state["random"]["cpu"], state["random"].get("device")))
-        self._optimiser.steps.copy_(states[0]["steps"])
+        device = self._stack.flat.device
+        moments = {
+            moment: {name: torch.stack([s["moments"][moment][name] for s in whole]).to(device) for name in named}
+            for moment, named in whole[0]["moments"].items()
+        }
+        self._optimizer.load(
+            {moment: self._stack.pack(named) for moment, named in moments.items()},
+            copy.deepcopy(whole[0]["steps"]),
+        )
 
     def keep(self, which: list[int]) -> None:
-        """Keep only these replicates and their optimiser state."""
+        """Keep only these replicates and their optimizer state."""
         self._count, self._copies = len(which), self._copies_for(len(which), self._batch_size)
         which = with_copies(which, self._copies)
-        index, before = torch.tensor(which, device=self._stack.flat.device, dtype=torch.int64), self._optimiser
+        index, before = torch.tensor(which, device=self._stack.flat.device, dtype=torch.int64), self._optimizer
         moments = {
             name: {key: view[index] for key, view in self._stack.views(moment).items()}
             for name, moment in before.moments.items()
         }
         self._stack.keep(which)
-        self._optimiser = self._new_optimiser()
-        self._optimiser.steps = before.steps
-        self._optimiser.moments = {name: self._stack.pack(values) for name, values in moments.items()}
+        self._optimizer = self._new_optimizer()
+        self._optimizer.load({name: self._stack.pack(values) for name, values in moments.items()}, before.steps)
         self._prepare_issue()

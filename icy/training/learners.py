@@ -1,4 +1,4 @@
-"""Learners: R models trained as one, each with its own weights, gradient norm and optimiser state.
+"""Learners: R models trained as one, each with its own weights, gradient norm and optimizer state.
 
 Four ways to run a stack, from the fastest: *native*, on a CPU, for models of which compiled code knows every step;
 *broadcast*, for models built from `icy.models.layers`, whose parameters may carry a leading axis; *vmap*, for any
@@ -149,6 +149,10 @@ def make_learner(
     stacking, why = _choose(models, seeds, sample, device) if asked == "auto" else (asked, "as asked for")
     if asked != "auto":
         _refuse_if_impossible(models, seeds, sample, device, stacking)
+    if settings.optimizer != "adam":
+        if issue == "graph":
+            raise IncompatibleError(f"Updates by {settings.optimizer} are not captured as a graph; leave out '+graph'.")
+        issue = "plain"
     issue, why_so = choose_issue(issue or None, stacking, device)
     log.info("%s: replicates train by the engine '%s', %s.", label_of(models[0]), stacking, why)
     if device.type != "cpu":

@@ -24,14 +24,14 @@ Loss = Callable[..., Tensor]
 
 
 class NativeLearner:
-    """R replicates of one architecture under Adam, trained one after another by compiled code.
+    """R replicates of one architecture under Adam or RMSprop, trained one after another by compiled code.
 
     The numbers of a replicate do not depend on the others, on the worker or on the number of threads.
 
     Args:
         models: one per replicate, all of one architecture.
         loss: supervised loss of one of icy's representations.
-        settings: learning rate and clipping.
+        settings: optimizer, learning rate and clipping.
         device: the CPU.
         sample: a small batch of inputs [replicate, batch, ...].
 
@@ -45,6 +45,8 @@ class NativeLearner:
         self, models: Sequence[nn.Module], loss: Loss, settings: TrainingSettings, device: torch.device, sample: Tensor
     ) -> None:
         _refuse(models[0], device)
+        if settings.optimizer not in core.OPTIMIZERS:
+            raise IncompatibleError(f"they have no {settings.optimizer}")
         try:
             self._training = Program(models[0], sample[0], training=True, gradient=True)
             self._evaluation = Program(models[0], sample[0], training=False, gradient=False)
@@ -80,9 +82,10 @@ class NativeLearner:
             "first moments": self._moments[0],
             "second moments": self._moments[1],
         }
-        adam = core.Adam(self._settings.learning_rate, self._settings.clip_norm or 0.0, self._updates)
+        kind, rate = core.OPTIMIZERS[self._settings.optimizer], self._settings.learning_rate
+        optimizer = core.Optimizer(rate, self._settings.clip_norm or 0.0, self._updates, kind)
         training = core.Training(
-            loss, adam, replicates, updates, batch, padded,
+            loss, optimizer, replicates, updates, batch, padded,
             *(address(tensor, "float32", replicates * padded, name) for name, tensor in weights.items()),
             None if self._trained is None else address(self._trained, "float32", padded, "trained"),
             core.address_of_inputs(self._training, inputs, examples),

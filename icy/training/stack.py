@@ -46,7 +46,7 @@ class Stack:
         self._shapes = {name: value.shape for name, value in values.items()}
         self.flat = self.pack(values)
         self.flat_grad = torch.zeros_like(self.flat)
-        # A frozen parameter keeps a gradient of zero, which Adam leaves where it is.
+        # A frozen parameter keeps a gradient of zero, which Adam leaves where it is; `frozen` is for others.
         self.parameters = {n: view.requires_grad_(self._trainable[n]) for n, view in self.views(self.flat).items()}
         self.gradients = self.views(self.flat_grad)
         for name, parameter in self.parameters.items():
@@ -71,6 +71,15 @@ class Stack:
         parts = flat.split([-(-size // PADDING) * PADDING for size in sizes])
         named = zip(self._shapes.items(), sizes, parts, strict=True)
         return {name: part[:size].view(shape) for (name, shape), size, part in named}
+
+    def frozen(self) -> Tensor | None:
+        """Return which numbers of the vector belong to frozen parameters; None if none do."""
+        if all(self._trainable.values()):
+            return None
+        mask = torch.zeros_like(self.flat, dtype=torch.bool)
+        for name, view in self.views(mask).items():
+            view.fill_(not self._trainable[name])
+        return mask
 
     def clip(self, limit: float) -> None:
         """Scale the gradient of each replicate down to a norm of at most `limit`."""

@@ -21,6 +21,7 @@ PLACE_BYTES = 24  # of `struct Place` of losses.h
 POINTER, WHOLE = ctypes.c_void_p, ctypes.c_int64
 
 CROSS_ENTROPY, STRAIGHT_THROUGH, LEAST_SQUARES, REINFORCE = range(4)  # `enum LossKind` of losses.h
+OPTIMIZERS = {"adam": 0, "rmsprop": 1}  # of program.cpp
 
 
 class Loss(ctypes.Structure):
@@ -32,10 +33,10 @@ class Loss(ctypes.Structure):
     ]
 
 
-class Adam(ctypes.Structure):
-    """`struct Adam` of program.cpp."""
+class Optimizer(ctypes.Structure):
+    """`struct Optimizer` of program.cpp."""
 
-    _fields_ = [("rate", ctypes.c_double), ("clip", ctypes.c_double), ("step", WHOLE)]
+    _fields_ = [("rate", ctypes.c_double), ("clip", ctypes.c_double), ("step", WHOLE), ("kind", WHOLE)]
 
 
 class Training(ctypes.Structure):
@@ -43,7 +44,7 @@ class Training(ctypes.Structure):
 
     _fields_ = [
         ("loss", Loss),
-        ("adam", Adam),
+        ("optimizer", Optimizer),
         *((n, WHOLE) for n in ("replicates", "updates", "batch", "padded")),
         *((n, POINTER) for n in ("parameters", "first_moments", "second_moments", "trained")),
         *((n, POINTER) for n in ("inputs", "targets", "keys", "losses")),

@@ -322,9 +322,12 @@ static void run(const Program& program, const Phase& phase, const Memory& memory
     }
 }
 
-struct Adam {
+enum : int64_t { ADAM, RMSPROP };
+
+struct Optimizer {
     double rate, clip;  // no clipping if not positive
     int64_t step;       // updates that came before
+    int64_t kind;
 };
 
 // Not std::pow, which asks for a newer glibc than wheels may.
@@ -335,7 +338,7 @@ static double power(double base, int64_t exponent) {
     return found;
 }
 
-static void descend(const Adam& adam, int64_t step, long n, float* p, float* g, float* m, float* v) {
+static void descend(const Optimizer& optimizer, int64_t step, long n, float* p, float* g, float* m, float* v) {
     double squares = 0;
     for (long i = 0; i < n; i += 1 << 12) {
         Vector s[4] = {all(0), all(0), all(0), all(0)};
@@ -348,12 +351,23 @@ static void descend(const Adam& adam, int64_t step, long n, float* p, float* g, 
         squares += sum((s[0] + s[1]) + (s[2] + s[3]));
     }
     float scale = 1;
-    if (adam.clip > 0) {
-        const double limit = adam.clip / (std::sqrt(squares) + 1e-6);
+    if (optimizer.clip > 0) {
+        const double limit = optimizer.clip / (std::sqrt(squares) + 1e-6);
         scale = limit < 1 ? (float)limit : limit >= 1 ? 1.f : (float)limit;  // NaN stays
     }
+    if (optimizer.kind == RMSPROP) {
+        const float rate = (float)optimizer.rate;
+        for (long i = 0; i < n; i += LANES) {
+            const Vector x = load(g + i) * scale, square = load(v + i) * 0.99f + x * x * 0.01f;
+            store(v + i, square);
+            Vector root;
+            for (int j = 0; j < LANES; j++) root[j] = std::sqrt(square[j]);
+            store(p + i, load(p + i) - rate * x / (root + 1e-8f));
+        }
+        return;
+    }
     const double first = 1 - power(0.9, step), second = std::sqrt(1 - power(0.999, step));
-    const float rate = (float)(adam.rate / first), inverse = (float)(1 / second);
+    const float rate = (float)(optimizer.rate / first), inverse = (float)(1 / second);
     for (long i = 0; i < n; i += LANES) {
         const Vector x = load(g + i) * scale, a = load(m + i), b = load(v + i);
         const Vector mean = a + (x - a) * 0.1f, square = b * 0.999f + x * x * 0.001f;
@@ -367,7 +381,7 @@ static void descend(const Adam& adam, int64_t step, long n, float* p, float* g, 
 
 struct Training {
     Loss loss;
-    Adam adam;
+    Optimizer optimizer;
     int64_t replicates, updates, batch, padded;  // the last: numbers from one replicate to the next
     float *parameters, *first_moments, *second_moments;   // [replicate][padded]
     const float* trained;                                 // [padded]: 1, or 0 where a parameter is frozen; may be null
@@ -459,7 +473,7 @@ static void train_one(const Program& program, const Training& t, long replicate,
                                      t.targets + place * t.batch * t.loss.places);
         if (t.trained)
             for (long i = 0; i < t.padded; i++) memory.base[3][i] *= t.trained[i];
-        descend(t.adam, t.adam.step + u + 1, t.padded, memory.base[2], memory.base[3],
+        descend(t.optimizer, t.optimizer.step + u + 1, t.padded, memory.base[2], memory.base[3],
                 t.first_moments + replicate * t.padded, t.second_moments + replicate * t.padded);
     }
 }

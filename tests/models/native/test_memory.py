@@ -116,7 +116,7 @@ def fields(kind: str, file: str) -> list[str]:
     ("kind", "file", "structure"),
     [
         ("Loss", "losses.h", core.Loss),
-        ("Adam", "program.cpp", core.Adam),
+        ("Optimizer", "program.cpp", core.Optimizer),
         ("Training", "program.cpp", core.Training),
         ("Pass", "program.cpp", core.Pass),
     ],
