@@ -41,7 +41,7 @@ NARROWEST = 1.6  # inches, of one panel among several
 COARSE, FINE = (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7)  # ticks of logarithmic axes, times powers of ten
 # Values of the constants above for other media: a column of a paper, and a slide of 160 by 90 mm.
 STYLES: dict[str, dict[str, Any]] = {
-    "paper": {"WIDTH": 3.4, "SMALL": 8.0, "MEDIUM": 8.0, "LARGE": 8.0, "LEAST": 8.0, "FITTED": False,
+    "paper": {"WIDTH": 3.25, "SMALL": 8.0, "MEDIUM": 8.0, "LARGE": 8.0, "LEAST": 8.0, "FITTED": False,
               "CAPTIONED": True},
     "slides": {"WIDTH": 6.3, "TALLEST": 6.0, "SMALL": 10.0, "MEDIUM": 11.0, "LARGE": 12.0, "LEAST": 9.0, "LINE": 1.8,
                "STRETCH": 1.3, "NARROWEST": 2.0, "FITTED": False},
@@ -142,7 +142,7 @@ def plot_style(name: str | None) -> Iterator[None]:
     As with `matplotlib.rc_context`, the style is that of the process: plots of other threads have it too.
 
     Args:
-        name: "paper" for a column of 3.4 inches with letters of 8 points, title and notes left to the caption
+        name: "paper" for a column of 3.25 inches with letters of 8 points, title and notes left to the caption
             (`figure.caption`); "slides" for a slide of 6.3 inches with letters of 10 to 12 points; None for no change.
 
     Raises:
@@ -152,7 +152,7 @@ def plot_style(name: str | None) -> Iterator[None]:
         >>> from icy.analysis import style
         >>> with style.plot_style("paper"):
         ...     style.WIDTH
-        3.4
+        3.25
     """
     from matplotlib import rc_context
 

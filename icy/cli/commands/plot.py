@@ -27,7 +27,7 @@ Examples:
 RESULTS are results folders, files written by ProbeResult.save (.json), or tables (results.parquet, results.csv, which
 have no curves); the default is icy-results, and several are plotted together. `icy plot --list` describes the plots. In
 Python, they are functions that return a matplotlib figure; help(icy.analysis.plots.heat) says what each one takes.
-The style paper is a column of 3.4 inches (--width 7 for two) with letters of 8 points, as KIND.pdf; the title and the
+The style paper is a column of 3.25 inches (--width 7 for two) with letters of 8 points, as KIND.pdf; the title and the
 notes are printed for the caption. The style slides is 6.3 inches, a slide of 160 by 90 mm, with letters of 10 to 12.
 """
 
@@ -66,6 +66,7 @@ def plot_command(
     function = plot_function(kind)
     path = checked_plot(save or f"{kind}.{'pdf' if style == 'paper' else 'png'}")
     options = _options(kind, function, {name: value for name, value in look.items() if value is not None})
+    from icy.analysis.order import models_in_order
     from icy.experiments.results import read_results
     from icy.records.load import long_of
     from icy.records.select import select
@@ -73,7 +74,8 @@ def plot_command(
     chosen = select(read_results(results or ["icy-results"], measure), model, grammar, dict(where))
     if long_of(chosen)["failed"].astype(bool).all():
         raise InvalidSettingError("All of these runs failed, so there is nothing to draw; `icy table` says why.")
-    with plot_style(style):
+    order = long_of(chosen)["model"] if model else []
+    with plot_style(style), models_in_order(map(str, order)):
         figure = function(chosen, **options)
         save_figure(figure, path, quiet)
     if style == "paper" and not quiet:

@@ -9,6 +9,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from icy.analysis import plots, style
+from icy.analysis.order import models_in_order
 from icy.analysis.plots.panels import LARGEST
 from icy.core.errors import InvalidSettingError, UnknownNameError
 from icy.experiments.results import ProbeResult
@@ -125,7 +126,7 @@ def test_kinds_are_functions_of_the_package() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "width", "sizes"), [("paper", 3.4, {8.0}), ("slides", 6.3, {10.0, 11.0, 12.0}), (None, None, None)]
+    ("name", "width", "sizes"), [("paper", 3.25, {8.0}), ("slides", 6.3, {10.0, 11.0, 12.0}), (None, None, None)]
 )
 @pytest.mark.parametrize("kind", plots.KINDS)
 def test_styles_set_the_width_and_the_letters_of_every_kind(
@@ -143,6 +144,15 @@ def test_styles_set_the_width_and_the_letters_of_every_kind(
     assert ("w=" in all_text(figure)) is (name != "paper")  # the title is left to the caption
     assert "w=" in figure.caption
     assert figure.caption.endswith(".")
+
+
+def test_models_are_in_the_order_that_is_asked_for() -> None:
+    def rows() -> list[str]:
+        return [label.get_text() for label in plots.heat(budget()).axes[0].get_yticklabels()]
+
+    with models_in_order(["sender/HierZero:GRU"]):
+        assert rows() == ["HierZero:GRU", "FC2L"]
+    assert rows() == ["FC2L", "HierZero:GRU"]
 
 
 def test_a_style_that_there_is_not() -> None:

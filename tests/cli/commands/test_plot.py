@@ -81,7 +81,7 @@ def test_the_command_draws_what_it_is_given(folder: Path, words: list[str]) -> N
 def test_the_style_of_papers_is_a_vector_figure_with_its_text_for_the_caption(folder: Path) -> None:
     result = run("heat", "results.csv", "--style", "paper")
     assert result.exit_code == 0, result.output
-    assert b"/MediaBox [ 0 0 244.8 " in (folder / "heat.pdf").read_bytes()  # 3.4 inches
+    assert b"/MediaBox [ 0 0 234 " in (folder / "heat.pdf").read_bytes()  # 3.25 inches
     drawn, caption = result.stderr.splitlines()
     assert drawn == "Drawn: heat.pdf."
     assert caption.startswith("For the caption: Acquire: steps to the target")
