@@ -428,8 +428,12 @@ def _html(table: BiasTable) -> str:
             body += f"<tr>{_html_cells('td', cells)}</tr>"
     heads = _html_cells("th", [html(cell) for cell in head])
     notes = "".join(f"<p>{html(note)}</p>" for note in table.remarks("bold: best, italic: worst"))
-    title = f'<caption style="text-align:left">{html(table.shown_title)}</caption>'
-    return f"<table>{title}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>{notes}"
+    title = f'<caption style="text-align:left;white-space:normal">{html(table.shown_title)}</caption>'
+    whole = f"{title}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody>"
+    looks = "border-spacing:12px 2px;white-space:nowrap"
+    return (
+        f'<div style="overflow-x:auto"><table style="{looks}">{whole}</table></div>{notes}'  # scrolls where it is wide
+    )
 
 
 def _html_cells(tag: str, cells: Sequence[str]) -> str:
