@@ -41,7 +41,7 @@ def bars(log: bool = False) -> Spec:
     return _chart(
         "A bar per grammar; its length is the mean.",
         width="container",
-        height={"step": BAR},
+        height=BAR,  # of each; the page knows how many
         encoding={"y": column, "x": mean, "tooltip": _tips(**OF_CELLS)},
         layer=[
             {"mark": {"type": "bar", "color": COLOURS[0], "height": {"band": 0.7}}}

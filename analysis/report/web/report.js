@@ -63,6 +63,7 @@ function drawPictures(place) {
     y.axis = { labelLimit: Math.max(0.35 * room, room - section.columns.length * heat.width.step - LEGEND) };
   } else { // bars of a single row, with room for the number at the end of the longest
     y.sort = section.columns;
+    heat.height *= section.cells.length;
     x.scale.domain = [low, section.log ? high * (high / low) ** 0.2 : high + 0.2 * (high - low)];
     x.axis = section.log ? { values: ratios } : {};
   }

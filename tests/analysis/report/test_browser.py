@@ -91,8 +91,8 @@ def test_a_single_row_is_drawn_as_bars_with_their_numbers(tmp_path: Path) -> Non
     ratios = long({"A": {"concat": 1.0, "rot": [4.0, 6.0], "perm": [0.5, 0.5]}}, measure="ratio", protocol="acquire")
     for table in (ratios, ratios.assign(measure="accuracy", value=ratios["value"] / 10)):
         with opened(icy.report(table, tmp_path / "r.html")) as page:
-            assert page.locator("#heat-0 .mark-rect.marks path").count() == 3
-            numbers = page.locator("#heat-0 .mark-text.role-mark text").all_inner_texts()
+            assert page.locator("#heat-0 .mark-rect.layer_0_marks path").count() == 3
+            numbers = page.locator("#heat-0 .mark-text.layer_1_marks text").all_text_contents()
             assert any("±" in number for number in numbers)
             assert page.get_by_text("Heat map").count() == 0
             assert ("Ratios are" in page.locator("#about").inner_text()) is (table is ratios)
