@@ -28,7 +28,7 @@ class ShownFigure(Figure):
     One too small for its labels is an error when it is drawn: matplotlib alone warns, and draws labels without a plot.
 
     Attributes:
-        caption: what it shows, and what its marks mean, as sentences for the caption of a page.
+        caption: title and notes, as sentences for the caption of a paper.
     """
 
     caption = ""

@@ -146,7 +146,7 @@ def plot_style(name: str | None) -> Iterator[None]:
             (`figure.caption`); "slides" for a slide of 6.3 inches with letters of 10 to 12 points; None for no change.
 
     Raises:
-        UnknownNameError: there is no such style.
+        UnknownNameError: another style.
 
     Example:
         >>> from icy.analysis import style
@@ -449,7 +449,7 @@ def legend(figure: Figure, axes: Sequence[Axes], own: bool, handles: Sequence[An
 def _legend_below(figure: Figure, handles: Sequence[Any], style: dict[str, Any]) -> None:
     """Draw a legend below a figure, in as many columns as fit, and make the figure taller by it."""
     widest = max(text_size(handle.get_label(), SMALL)[0] for handle in handles) / SMALL  # in letters' heights
-    entry = widest + style.get("handlelength", 2.0) + 0.6 + 1.2  # the line, and gaps beside it
+    entry = widest + style.get("handlelength", 2.0) + 0.6 + 1.2  # the line, and the gaps around it
     columns = max(1, min(len(handles), int(72 * figure.get_figwidth() / (SMALL * entry))))
     rows = -(-len(handles) // columns)
     columns = -(-len(handles) // rows)  # rows of like length

@@ -86,8 +86,8 @@ def heat(
 
     Bright cells were learnt easily. A dagger marks a mean over runs of which some were cut at the cap; cells that were
     not measured are hatched. The colours of ratios are logarithmic; those of accuracies go from 0 to 1. What is too
-    tall for a page has smaller cells, and then several columns of panels. A single model, whose heat map would be a
-    strip, is drawn as bars with errors (`bars`), unless axes are given.
+    tall for a page has smaller cells, and then several columns of panels. A single model is drawn
+    as bars with errors (`bars`), unless axes are given.
 
     Args:
         results: a ProbeResult, or its long table. Sides, protocols and representations have a panel each.

@@ -34,7 +34,7 @@ def heat(log: bool = False, title: str = "mean") -> Spec:
 
 
 def bars(log: bool = False) -> Spec:
-    """A bar per column of a table with a single row, whose heat map would be a strip."""
+    """A bar per column of a table with a single row."""
     scale: Spec = {"type": "log", "nice": False} if log else {"zero": True}
     column = {"field": "column", "type": "nominal", "sort": None, "title": None}
     mean = {"field": "shade", "type": "quantitative", "scale": scale, "title": "ratio to concat" if log else "mean"}

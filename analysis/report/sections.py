@@ -208,10 +208,10 @@ class Section:
             for name, cell in cells.items():
                 if cell.seeds and math.isfinite(cell.mean):
                     text = cell.text(self.table.decimals, self.table.signed)
+                    text += f", {cell.cut} of {cell.seeds} cut" if 0 < cell.cut < cell.seeds else ""
                     shade = max(cell.mean, LEAST_RATIO) if self.log else cell.mean  # of ratios by their logarithm
                     about = {"line": at, "row": place, "label": label, "column": name, "shade": shade, "text": text}
                     seeds = self._seeds(place, name)
-                    about["text"] += f", {cell.cut} of {cell.seeds} cut" if 0 < cell.cut < cell.seeds else ""
                     found.append({**about, "mean": cell.mean, "n": cell.seeds, "seeds": seeds})
         return _within_columns(found) if self.scores else found
 

@@ -63,10 +63,10 @@ def select(
         keep &= _equal(long, column, value)
     if not keep.any():
         raise InvalidSettingError("Each of these choices fits some results, and all together none: leave one out.")
-    places = keep.to_numpy().nonzero()[0]
+    places: list[int] = keep.to_numpy().nonzero()[0].tolist()
     if models:
-        order = long["model"].map({name: place for place, name in enumerate(wanted)}).to_numpy()
-        places = places[order[places].argsort(kind="stable")]
+        names_of = long["model"].astype(str).tolist()
+        places.sort(key=lambda place: wanted.index(names_of[place]))
     records = records_in(results)
     if records is None:
         return long.iloc[places]

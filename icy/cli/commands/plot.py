@@ -74,8 +74,8 @@ def plot_command(
     chosen = select(read_results(results or ["icy-results"], measure), model, grammar, dict(where))
     if long_of(chosen)["failed"].astype(bool).all():
         raise InvalidSettingError("All of these runs failed, so there is nothing to draw; `icy table` says why.")
-    order = long_of(chosen)["model"] if model else []
-    with plot_style(style), models_in_order(map(str, order)):
+    order = map(str, long_of(chosen)["model"]) if model else ()
+    with plot_style(style), models_in_order(order):
         figure = function(chosen, **options)
         save_figure(figure, path, quiet)
     if style == "paper" and not quiet:
