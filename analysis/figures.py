@@ -26,7 +26,12 @@ class ShownFigure(Figure):
     """A matplotlib figure that notebooks show as a picture, although it was made without pyplot.
 
     One too small for its labels is an error when it is drawn: matplotlib alone warns, and draws labels without a plot.
+
+    Attributes:
+        caption: title and notes, as sentences for the caption of a paper.
     """
+
+    caption = ""
 
     def draw(self, renderer: Any) -> None:
         """Draw the figure.

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from icy.core.registry import SIDES
+from icy.core.text import natural
 from icy.languages.names import is_language, short_name
 
 if TYPE_CHECKING:
@@ -24,6 +27,25 @@ ORDERED = {
 def in_order(grammars: Iterable[str]) -> list[str]:
     """Return grammars, each once, in the order of the papers' tables, and then all others in alphabetical order."""
     return sorted(set(grammars), key=lambda g: (ORDER.index(g) if g in ORDER else len(ORDER), g))
+
+
+_models: ContextVar[Sequence[str]] = ContextVar("_models", default=())
+
+
+@contextmanager
+def models_in_order(models: Iterable[str]) -> Iterator[None]:
+    """Have the plots of a `with` block show models in this order, and others after them, by name."""
+    before = _models.set(list(dict.fromkeys(models)))
+    try:
+        yield
+    finally:
+        _models.reset(before)
+
+
+def place_of_model(model: str) -> tuple[Any, ...]:
+    """Return a sort key for a model in plots: by its name, or in the order of `models_in_order`."""
+    given = _models.get()
+    return given.index(model) if model in given else len(given), natural(model)
 
 
 def without_hashes(results: pd.DataFrame) -> pd.DataFrame:

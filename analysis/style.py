@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from icy.core.errors import InvalidSettingError
+from icy.core.errors import InvalidSettingError, unknown
 from icy.core.text import counted, natural
 
 if TYPE_CHECKING:
@@ -28,12 +29,23 @@ GREY = "#8c8c8c"  # of lines and marks in the background
 DIM = "#595959"  # of secondary text
 WIDTH, TALLEST = 7.0, 10.0  # inches, of the text of a page
 SMALL, MEDIUM, LARGE = 7.0, 8.0, 8.5  # points: of tick labels and notes, of names, of titles
+LEAST = 5.0  # points, of the smallest letters: those in cells
 LINE = 1.4  # points, width
+STRETCH = 1.0  # factor of all heights
+FITTED = True  # whether a figure is as wide as its content needs, up to WIDTH or more
+CAPTIONED = False  # whether title and notes are left to the caption of a page
 ARROW = {"arrowstyle": "-|>,head_width=0.12,head_length=0.25", "linewidth": 0.8, "shrinkA": 0, "shrinkB": 0}
 PER_MODEL = 7  # most models with a colour each; of more, each family has one
 TILT = 40  # degrees, of names that are too long to stand side by side
 NARROWEST = 1.6  # inches, of one panel among several
 COARSE, FINE = (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7)  # ticks of logarithmic axes, times powers of ten
+# Values of the constants above for other media: a column of a paper, and a slide of 160 by 90 mm.
+STYLES: dict[str, dict[str, Any]] = {
+    "paper": {"WIDTH": 3.25, "SMALL": 8.0, "MEDIUM": 8.0, "LARGE": 8.0, "LEAST": 8.0, "FITTED": False,
+              "CAPTIONED": True},
+    "slides": {"WIDTH": 6.3, "TALLEST": 6.0, "SMALL": 10.0, "MEDIUM": 11.0, "LARGE": 12.0, "LEAST": 9.0, "LINE": 1.8,
+               "STRETCH": 1.3, "NARROWEST": 2.0, "FITTED": False},
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -123,11 +135,49 @@ def model_looks(models: Iterable[str]) -> dict[str, Look]:
 # -- figures -----------------------------------------------------------------------------------------------------------
 
 
-def figure(width: float = WIDTH, height: float = 3.0) -> ShownFigure:
-    """Return an empty figure with a constrained layout, made without pyplot; sizes in inches."""
+@contextmanager
+def plot_style(name: str | None) -> Iterator[None]:
+    """Draw the plots of a `with` block in a style.
+
+    As with `matplotlib.rc_context`, the style is that of the process: plots of other threads have it too.
+
+    Args:
+        name: "paper" for a column of 3.25 inches with letters of 8 points, title and notes left to the caption
+            (`figure.caption`); "slides" for a slide of 6.3 inches with letters of 10 to 12 points; None for no change.
+
+    Raises:
+        UnknownNameError: another style.
+
+    Example:
+        >>> from icy.analysis import style
+        >>> with style.plot_style("paper"):
+        ...     style.WIDTH
+        3.25
+    """
+    from matplotlib import rc_context
+
+    if name is not None and name not in STYLES:
+        raise unknown("style of plots", name, list(STYLES))
+    constants, values = globals(), STYLES.get(name or "", {})
+    usual = {constant: constants[constant] for constant in values}
+    constants.update(values)
+    try:
+        with rc_context({"font.size": MEDIUM, "legend.fontsize": SMALL, "figure.titlesize": LARGE} if values else {}):
+            yield
+    finally:
+        constants.update(usual)
+
+
+def width_of(given: float | None, natural: float) -> float:
+    """Return the width of a new figure: a given one, else that of its content, or of the page in some styles."""
+    return given or (natural if FITTED else WIDTH)
+
+
+def figure(width: float | None = None, height: float = 3.0) -> ShownFigure:
+    """Return an empty figure with a constrained layout, made without pyplot; sizes in inches, by default WIDTH wide."""
     from .figures import ShownFigure
 
-    return ShownFigure(figsize=(width, height), layout="constrained")
+    return ShownFigure(figsize=(width or WIDTH, height * STRETCH), layout="constrained")
 
 
 def panels(
@@ -320,7 +370,7 @@ def entitle(
         usual: title by default.
         notes: sentences.
     """
-    from .figures import show_as_it_is
+    from .figures import ShownFigure, show_as_it_is
 
     if not own:
         if title:
@@ -329,11 +379,21 @@ def entitle(
             show_as_it_is(ax)  # a figure of icy's own does so whenever it is drawn
         return
     width = 0.95 * figure.get_figwidth()
-    if shown := usual if title is None else title:
+    if isinstance(figure, ShownFigure):
+        sentences = [text[:1].upper() + text[1:].rstrip(".") + "." for text in (title or usual, *notes)]
+        figure.caption = " ".join(sentences)
+    shown, notes = heading(title, usual, notes)
+    if shown:
         figure.suptitle(wrapped(shown, width, LARGE), x=0.01, ha="left", fontsize=LARGE)
     if notes:
         text = "\n".join(wrapped(note, width, SMALL) for note in notes)
         figure.supxlabel(text, x=0.01, ha="left", fontsize=SMALL, color=DIM)
+
+
+def heading(title: str | None, usual: str, notes: Sequence[str]) -> tuple[str, Sequence[str]]:
+    """Return the title and the notes that a new figure shows; arguments as for `entitle`."""
+    shown = ("" if CAPTIONED else usual) if title is None else title
+    return shown, [] if CAPTIONED else notes
 
 
 def heading_height(width: float, title: str, notes: Sequence[str]) -> float:
@@ -376,12 +436,26 @@ def text_size(text: str, size: float) -> tuple[float, float]:
 
 
 def legend(figure: Figure, axes: Sequence[Axes], own: bool, handles: Sequence[Any], **more: Any) -> None:
-    """Draw a legend at the right of a new figure; on given axes, within the last."""
+    """Draw a legend at the right of a new figure, below a captioned one; on given axes, within the last."""
     style = {"fontsize": SMALL, "frameon": False, **more}
-    if own:
-        figure.legend(handles=list(handles), **{"loc": "outside right center", **style})
-    else:
+    if not own:
         axes[-1].legend(handles=list(handles), **{**style, "frameon": True, "framealpha": 0.8})
+    elif CAPTIONED:  # a column has no room at the right, and no notes below
+        _legend_below(figure, list(handles), style)
+    else:
+        figure.legend(handles=list(handles), **{"loc": "outside right center", **style})
+
+
+def _legend_below(figure: Figure, handles: Sequence[Any], style: dict[str, Any]) -> None:
+    """Draw a legend below a figure, in as many columns as fit, and make the figure taller by it."""
+    widest = max(text_size(handle.get_label(), SMALL)[0] for handle in handles) / SMALL  # in letters' heights
+    entry = widest + style.get("handlelength", 2.0) + 0.6 + 1.2  # the line, and the gaps around it
+    columns = max(1, min(len(handles), int(72 * figure.get_figwidth() / (SMALL * entry))))
+    rows = -(-len(handles) // columns)
+    columns = -(-len(handles) // rows)  # rows of like length
+    figure.set_figheight(figure.get_figheight() + 1.35 * SMALL * rows / 72 + 0.1)
+    gaps = {"handletextpad": 0.6, "columnspacing": 1.2, "labelspacing": 0.35, "borderaxespad": 0.2}
+    figure.legend(handles=handles, **{**gaps, **style, "loc": "outside lower center", "ncols": columns})
 
 
 def ink(colour: Sequence[float]) -> str:

@@ -213,8 +213,8 @@ class Atlas:
         means = _wide(long)
         spreads = _wide(long, "std").reindex(index=means.index, columns=means.columns)
         mine, others = _named(means, _wide(alike))
-        ratio = measure == "ratio"
-        cut = ratio and bool(long["cut"].any() or alike["cut"].any())
+        ratio, shared = measure == "ratio", [name for name in mine if name in others]
+        cut = ratio and any(table.loc[table["grammar"].isin(shared), "cut"].any() for table in (long, alike))
         cap = float(long["cap"].iloc[0]) if ratio and long["cap"].notna().all() else math.inf
         about = _setting(long.iloc[0]), self.name, self.about
         return Placement(mine, others, measure, *about, cut, spreads.set_axis(mine.index), cap)

@@ -13,11 +13,16 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
+from icy.analysis.style import plot_style
 from icy.core.errors import unknown
 
 # Name: (module with the function of this name, what the plot shows).
 KINDS = {
-    "heat": ("heat_map", "A heat map of the bias table: a row per model, a column per grammar, the mean in each cell."),
+    "heat": (
+        "heat_map",
+        "A heat map of the bias table: a row per model, a column per grammar, the mean in each cell; "
+        "of one model, bars.",
+    ),
     "bars": ("bar_panels", "Bars with errors: groups of them by grammar for few models, a panel per grammar for many."),
     "curves": ("learning_curves", "Accuracy over updates: a panel per model, a line per grammar, bands over seeds."),
     "ratios": ("ratio_dots", "Acquisition ratios on a log axis: a row per model, a dot per grammar, arrows where cut."),
@@ -31,7 +36,7 @@ KINDS = {
     ),
     "e2e": ("end_to_end", "Sender and receiver together: accuracy, loss and topsim over the updates of the game."),
 }
-__all__ = ["KINDS", "bars", "curves", "e2e", "heat", "parameters", "plot_function", "ratios", "tradeoff"]
+__all__ = ["KINDS", "bars", "curves", "e2e", "heat", "parameters", "plot_function", "plot_style", "ratios", "tradeoff"]
 
 
 def plot_function(kind: str) -> Callable[..., Any]:

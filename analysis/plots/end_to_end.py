@@ -71,7 +71,7 @@ def e2e(
     pairs = _pairs(curves)
     names = [f"{name} of {pair.label}" for pair in pairs for name in wanted]
     grammars = set(curves["grammar"])
-    width = width or style.NARROWEST * len(wanted) + 1.1 * (grammars != {SCRATCH})
+    width = style.width_of(width, style.NARROWEST * len(wanted) + 1.1 * (grammars != {SCRATCH}))
     across = style.across(len(wanted), width) if axes is None else len(wanted)
     if axes is None:  # titles belong to rows, so that long ones do not widen the first panel
         figure, drawn = style.grids([(pair.label, len(wanted)) for pair in pairs], width, [1.3] * len(pairs))

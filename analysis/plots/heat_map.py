@@ -20,6 +20,7 @@ from icy.analysis import style
 from icy.analysis.cells import COARSE, CUT, Cell
 from icy.records.load import Results
 
+from .bar_panels import bars
 from .panels import Block, Line, blocks, measured, title_and_notes
 
 COLOURS = "viridis"  # perceptually uniform, also under colour blindness and in grey; bright means easy
@@ -27,9 +28,9 @@ MISSING = {"facecolor": "#e6e6e6", "edgecolor": "#b0b0b0", "hatch": "////", "lin
 KEYS = 0.52  # inches, of a row of colour bars below with their names
 KEY_WIDTH, NARROWEST_KEY = 2.0, 1.4  # inches, of one of them; narrower ones stand in several rows
 NAME, GAP = 0.2, 0.12  # inches, above a panel: its name, and the space around grammars
-ABOUT = 0.9  # inches, left for title and notes
+ABOUT, PADDING = 0.9, 0.15  # inches, left for title and notes, and where there are none
+MOST_SINGLE = 3  # most panels of a row each that are drawn as bars
 FEWEST = 4  # rows of a panel that stand together where it is continued in another column
-LEAST_LETTERS = 5.0  # points; where numbers would have to be smaller they have fewer decimals
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,13 @@ class Cells:
     numbers: float
 
 
-USUAL = Cells(0.62, 0.23, style.MEDIUM, style.SMALL)
-SMALL = Cells(0.42, 0.155, 6.0, 5.5)  # for tables that do not fit on a page otherwise
+def _usual() -> Cells:
+    return Cells(0.62, 0.23, style.MEDIUM, style.SMALL)
+
+
+def _small() -> Cells:
+    """Return cells for tables that do not fit on a page otherwise."""
+    return Cells(0.42, 0.155, max(6.0, style.LEAST), max(5.5, style.LEAST))
 
 
 @dataclass(frozen=True)
@@ -58,8 +64,11 @@ class Panel:
         """Return the inches that its name and grammars take."""
         grammars = self.block.grammars
         tilted = style.tilt(grammars, cells.width, size=cells.names)
-        longest = max(style.text_size(name, cells.names)[0] for name in grammars) if tilted else cells.names
-        return NAME * bool(self.name) + GAP + longest * (math.sin(math.radians(style.TILT)) if tilted else 1) / 72
+        tall = cells.names
+        if tilted:
+            longest, tilt = max(style.text_size(name, cells.names)[0] for name in grammars), math.radians(style.TILT)
+            tall = longest * math.sin(tilt) + cells.names * math.cos(tilt)
+        return NAME * bool(self.name) + GAP + tall / 72
 
     def height(self, cells: Cells) -> float:
         """Return the inches that it takes."""
@@ -77,7 +86,8 @@ def heat(
 
     Bright cells were learnt easily. A dagger marks a mean over runs of which some were cut at the cap; cells that were
     not measured are hatched. The colours of ratios are logarithmic; those of accuracies go from 0 to 1. What is too
-    tall for a page has smaller cells, and then several columns of panels.
+    tall for a page has smaller cells, and then several columns of panels. A single model is drawn
+    as bars with errors (`bars`), unless axes are given.
 
     Args:
         results: a ProbeResult, or its long table. Sides, protocols and representations have a panel each.
@@ -94,29 +104,33 @@ def heat(
     Example:
         >>> import pandas as pd
         >>> from icy.analysis.plots import heat
-        >>> long = pd.DataFrame({"model": "sender/FC2L", "grammar": ["perm", "rot"], "seed": 1, "value": [0.99, 0.49]})
+        >>> long = pd.DataFrame({"model": ["FC1L", "FC2L"], "grammar": "rot", "seed": 1, "value": [0.99, 0.49]})
         >>> long["measure"] = "accuracy"
         >>> [text.get_text() for text in heat(long).axes[0].texts]
         ['0.99', '0.49']
     """
     long = measured(results)
     whole = [Panel(part, part.lines, part.name) for part in blocks(long)]
+    if axes is None and len(whole) <= MOST_SINGLE and all(len(panel.lines) == 1 for panel in whole):
+        return bars(results, title=title, width=width)
     scales = {part.measure: _colours(part.measure, whole) for part in (panel.block for panel in whole)}
     hatched = any(line.cell(g, "sd") is None for panel in whole for line in panel.lines for g in panel.block.grammars)
     usual, notes = title_and_notes(long)
     if axes is None:
+        width = style.width_of(width, 0) or None
         columns, cells = _page(whole, width, len(scales) + 1)
         across = width or max(4.0, len(columns) * _across(whole, cells))
-        about = style.heading_height(across, usual if title is None else title, notes)
+        about = style.heading_height(across, *style.heading(title, usual, notes))
         rows = _key_rows(len(scales) + hatched, across)
-        figure, drawn, keys = _new_figure(columns, cells, across, about, KEYS * rows)
         panels = [panel for column in columns for panel in column]
-        room = across / len(columns) - _names(whole, cells)
+        room = (across / len(columns) - _names(whole, cells)) / max(len(panel.block.grammars) for panel in panels)
+        cells = replace(cells, width=min(cells.width, max(0.0, room)))  # narrow columns have tilted, taller names
+        figure, drawn, keys = _new_figure(columns, cells, across, about, KEYS * rows)
     else:
         drawn = style.given_axes([panel.name or "the table" for panel in whole], axes)
-        figure, panels, cells, keys = style.figure_of(drawn[0]), whole, USUAL, None
+        figure, panels, cells, keys = style.figure_of(drawn[0]), whole, _usual(), None
         room = min(ax.get_window_extent().width for ax in drawn) / figure.dpi
-    room /= max(len(panel.block.grammars) for panel in panels)
+        room /= max(len(panel.block.grammars) for panel in panels)
     for ax, panel in zip(drawn, panels, strict=True):
         _draw(ax, panel, *scales[panel.block.measure], cells, room)
     labels = {panel.block.measure: panel.block.axis for panel in panels}
@@ -150,20 +164,21 @@ def _key_rows(keys: int, width: float) -> int:
 
 def _page(panels: Sequence[Panel], width: float | None, keys: int) -> tuple[list[list[Panel]], Cells]:
     """Return columns of panels that fit on a page with so many keys, and the size of their cells."""
-    room = style.TALLEST - KEYS * _key_rows(keys, width or max(4.0, _across(panels, SMALL))) - ABOUT
-    if sum(panel.height(USUAL) for panel in panels) <= room:
-        return [list(panels)], USUAL
-    most = max(1, int(width / _across(panels, SMALL))) if width else len(panels) * 100
-    count, columns = 1, _columns(panels, SMALL, room)
+    usual, small = _usual(), _small()
+    room = style.TALLEST - KEYS * _key_rows(keys, width or max(4.0, _across(panels, small))) - ABOUT
+    if sum(panel.height(usual) for panel in panels) <= room:
+        return [list(panels)], usual
+    most = max(1, int(width / _across(panels, small))) if width else len(panels) * 100
+    count, columns = 1, _columns(panels, small, room)
     while len(columns) > most:  # a given width has no room for them: taller ones
         room *= 1.1
-        columns = _columns(panels, SMALL, room)
-    count, least = len(columns), sum(panel.height(SMALL) for panel in panels) / len(columns)
+        columns = _columns(panels, small, room)
+    count, least = len(columns), sum(panel.height(small) for panel in panels) / len(columns)
     while least < room:  # columns of like height
-        if len(found := _columns(panels, SMALL, least)) <= count:
-            return found, SMALL
-        least += SMALL.height
-    return columns, SMALL
+        if len(found := _columns(panels, small, least)) <= count:
+            return found, small
+        least += small.height
+    return columns, small
 
 
 def _columns(panels: Sequence[Panel], cells: Cells, room: float) -> list[list[Panel]]:
@@ -201,7 +216,7 @@ def _new_figure(
     `about` are the inches that title and notes take, `keys` those of what colours mean.
     """
     tallest = max(sum(panel.height(cells) for panel in column) for column in columns)
-    figure = style.figure(width, tallest + keys + about)
+    figure = style.figure(width, tallest + keys + max(about, PADDING))
     page = figure.add_gridspec(2, 1, height_ratios=(tallest, keys))
     places = page[0].subgridspec(1, len(columns))
     drawn = []
@@ -291,23 +306,29 @@ def _draw(ax: Axes, panel: Panel, norm: Normalize, colours: Colormap, sizes: Cel
     cells = [[line.cell(grammar, "sd") for grammar in part.grammars] for line in panel.lines]
     means = np.array([[cell.mean if cell else math.nan for cell in row] for row in cells], dtype=float)
     ax.imshow(np.ma.masked_invalid(means), norm=norm, cmap=colours, aspect="auto", interpolation="nearest")
-    decimals, size = _letters(sizes.numbers, room)
+    decimals, size = _letters([cell for row in cells for cell in row if cell and cell.seeds], sizes.numbers, room, part)
     for y, row in enumerate(cells):
         for x, cell in enumerate(row):
             if cell is None or not cell.seeds:
                 _missing(ax, x, y, cell, size)
                 continue
-            shown = f"{COARSE if cell.coarse else ''}{cell.mean:.{decimals}f}{CUT if cell.cut else ''}"
             colour = style.ink(colours(float(norm(max(cell.mean, norm.vmin or 0)))))
-            ax.text(x, y, shown, ha="center", va="center_baseline", fontsize=size, color=colour)
+            ax.text(x, y, _number(cell, decimals), ha="center", va="center_baseline", fontsize=size, color=colour)
     _name(ax, panel, sizes, room)
 
 
-def _letters(usual: float, room: float) -> tuple[int, float]:
-    """Return decimals and size of the numbers in cells of `room` inches."""
-    for decimals in (2, 1, 0):
-        size = min(usual, usual * 66 * room / style.text_size(f"{20:.{decimals}f}{CUT}", usual)[0])
-        if size >= LEAST_LETTERS:
+def _number(cell: Cell, decimals: int) -> str:
+    """Return a mean with its marks; with one decimal, numbers from 10 on have none."""
+    decimals = 0 if decimals == 1 and cell.mean >= 9.95 else decimals
+    return f"{COARSE if cell.coarse else ''}{cell.mean:.{decimals}f}{CUT if cell.cut else ''}"
+
+
+def _letters(cells: Sequence[Cell], usual: float, room: float, part: Block) -> tuple[int, float]:
+    """Return decimals and size of the numbers in cells of `room` inches: fewer decimals before too small letters."""
+    for decimals in (2, 1, 0) if part.is_ratio else (2, 1):  # an accuracy without decimals would say nothing
+        widest = max((style.text_size(_number(cell, decimals), usual)[0] for cell in cells), default=1.0)
+        size = min(usual, usual * 66 * room / widest)
+        if size >= style.LEAST:
             break
     return decimals, size
 
@@ -330,7 +351,7 @@ def _name(ax: Axes, panel: Panel, sizes: Cells, room: float) -> None:
     ax.tick_params(length=0, labelsize=sizes.names)
     ax.set_xticks(np.arange(len(grammars) + 1) - 0.5, minor=True)
     ax.set_yticks(np.arange(len(rows) + 1) - 0.5, minor=True)
-    ax.grid(which="minor", color="white", linewidth=1.2 * sizes.height / USUAL.height)
+    ax.grid(which="minor", color="white", linewidth=1.2 * sizes.height / _usual().height)
     ax.tick_params(which="minor", length=0)
     ax.spines[:].set_visible(False)
     if panel.name:

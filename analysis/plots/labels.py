@@ -29,7 +29,7 @@ OFFSETS = np.array([
 
 
 def place_labels(
-    ax: Axes, points: Polyline, texts: Sequence[str], lines: Sequence[Polyline] = (), size: float = style.SMALL
+    ax: Axes, points: Polyline, texts: Sequence[str], lines: Sequence[Polyline] = (), size: float | None = None
 ) -> list[Annotation]:
     """Write a text next to each point, where it covers as little as possible of marks, lines and other texts.
 
@@ -41,8 +41,9 @@ def place_labels(
         points: data coordinates.
         texts: one per point.
         lines: drawn lines to avoid.
-        size: of the letters, in points.
+        size: of the letters, in points; by default `style.SMALL`.
     """
+    size = size or style.SMALL
     figure = style.figure_of(ax)
     figure.draw_without_rendering()  # fixes the position of the axes
     scale = 72 / figure.dpi

@@ -13,16 +13,21 @@ from icy.analysis import style
 from icy.analysis.order import in_order
 
 PANELS_ACROSS = 5
+ERROR = {"elinewidth": 1}
 
 
 def plot_metrics(scores: pd.DataFrame, metrics: Sequence[str]) -> Figure:
     """Draw a panel per metric with a bar per language and its standard deviation over seeds.
+
+    Of a single language, metrics share a panel, with a bar and the value of each; those beyond -1 and 1 have another.
 
     Args:
         scores: rows of `icy.metrics.evaluate`, with the column `name`.
         metrics: columns to draw.
     """
     names = in_order(map(str, scores["name"]))
+    if len(names) == 1:
+        return _one_language(scores, metrics, names[0])
     down, across = -(-len(metrics) // PANELS_ACROSS), min(len(metrics), PANELS_ACROSS)
     width, height = 2.1 * across + 1.0, (0.26 * len(names) + 0.9) * down
     figure = style.figure(width, height)
@@ -34,13 +39,51 @@ def plot_metrics(scores: pd.DataFrame, metrics: Sequence[str]) -> Figure:
     return figure
 
 
-def _bars(ax: Axes, scores: pd.DataFrame, metric: str, names: list[str]) -> None:
-    groups = scores.groupby("name")[metric]
-    mean, spread = groups.mean().reindex(names), groups.std(ddof=1).reindex(names)
+def _one_language(scores: pd.DataFrame, metrics: Sequence[str], name: str) -> Figure:
+    """Draw a bar per metric of one language, with its value, in a panel of shares and a panel of larger numbers."""
+    means = scores[list(metrics)].astype(float).mean()
+    parts = [part for part in (means[~(means.abs() > 1)], means[means.abs() > 1]) if len(part)]
+    sizes = [len(part) for part in parts]
+    figure = style.figure(style.WIDTH, 0.24 * len(means) + 0.4 * len(parts) + 0.3)
+    axes = figure.subplots(len(parts), 1, squeeze=False, height_ratios=sizes)[:, 0]
+    for ax, part in zip(axes, parts, strict=True):
+        columns = [str(metric) for metric in part.index]
+        spread = pd.concat([_spread(scores, metric, [name]) for metric in columns]).to_numpy()
+        place, form = np.arange(len(part)), ".4g" if part.abs().max() > 1 else ".3f"
+        ax.barh(place, part.fillna(0), 0.7, color=style.COLOURS[0], xerr=np.nan_to_num(spread), error_kw=ERROR)
+        for y, mean, error in zip(place, part, spread, strict=True):
+            shown = (
+                "undefined" if np.isnan(mean) else f"{mean:{form}}" + ("" if np.isnan(error) else f" ± {error:{form}}")
+            )
+            end = 0.0 if np.isnan(mean) else max(0.0, mean + np.nan_to_num(error))
+            ax.annotate(shown, (end, y), (3, 0), textcoords="offset points", va="center", fontsize=style.SMALL)
+        ax.set_yticks(place, [metric.replace("_", " ") for metric in columns])
+        ax.set_ylim(len(part) - 0.4, -0.6)
+        low, high = min(0.0, float(np.nanmin([*(part - np.nan_to_num(spread)), 0]))), 1.0
+        high = max(high, float(np.nanmax([*(part + np.nan_to_num(spread)), 0])))
+        ax.set_xlim(1.05 * low, high + 0.2 * (high - low))  # room for the value
+        ax.set_xticks([tick for tick in ax.get_xticks() if 1.05 * low <= tick <= high])
+        ax.axvline(0, color="black", linewidth=0.8)
+        style.tidy(ax, "x")
+        ax.tick_params(axis="y", length=0, labelsize=style.MEDIUM)
+    seeds = len(scores)
+    note = [f"mean ± standard deviation over {seeds} seeds"] if seeds > 1 else []
+    style.entitle(figure, list(axes), True, None, f"metrics of {name}", note)
+    return figure
+
+
+def _spread(scores: pd.DataFrame, metric: str, names: list[str]) -> pd.Series[float]:
+    """Return the standard deviation of each language over seeds, of a single seed the metric's own error."""
+    spread = scores.groupby("name")[metric].std(ddof=1).reindex(names)
     if f"{metric}_error" in scores:
         spread = spread.fillna(scores.groupby("name")[f"{metric}_error"].mean().reindex(names))
+    return spread
+
+
+def _bars(ax: Axes, scores: pd.DataFrame, metric: str, names: list[str]) -> None:
+    mean, spread = scores.groupby("name")[metric].mean().reindex(names), _spread(scores, metric, names)
     place = np.arange(len(names))
-    ax.barh(place, mean.fillna(0), 0.7, color=style.COLOURS[0], xerr=spread.fillna(0), error_kw={"elinewidth": 1})
+    ax.barh(place, mean.fillna(0), 0.7, color=style.COLOURS[0], xerr=spread.fillna(0), error_kw=ERROR)
     for y in place[mean.isna()]:
         ax.text(0, y, " undefined", va="center", fontsize="small", color=style.GREY)
     ax.set_yticks(place, names)

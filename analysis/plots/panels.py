@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from icy.analysis.cells import LEAST_RATIO, SPREADS, Cell
-from icy.analysis.order import ORDERED, in_order, place_of, without_hashes
+from icy.analysis.order import ORDERED, in_order, place_of, place_of_model, without_hashes
 from icy.analysis.tables.bias import bias_table, cell_in_row
 from icy.analysis.wording import LETTERS, heading
 from icy.core.errors import InvalidSettingError
@@ -142,6 +142,8 @@ def blocks(long: pd.DataFrame) -> list[Block]:
 def lines_of(long: pd.DataFrame, varying: Sequence[str], sides: bool) -> list[Line]:
     """Return a line per model and setting, sorted by model, by the order of tables, and by label.
 
+    Models are in the order of their names, or of `icy.analysis.order.models_in_order`.
+
     Args:
         long: rows of the long table, or curves.
         varying: columns that tell settings apart.
@@ -153,7 +155,7 @@ def lines_of(long: pd.DataFrame, varying: Sequence[str], sides: bool) -> list[Li
         model = str(first["model"])
         label = ", ".join([model if sides else model.rpartition("/")[2], *_words(first, varying)])
         usual = [place_of(name, first[name]) for name in varying if name in ORDERED]
-        found.append(((natural(model), usual, natural(label)), Line(label, model, part)))
+        found.append(((place_of_model(model), usual, natural(label)), Line(label, model, part)))
     return [line for _, line in sorted(found, key=lambda one: one[0])]
 
 

@@ -14,6 +14,7 @@ from matplotlib.lines import Line2D
 
 from icy.analysis import style
 from icy.analysis.cells import COARSE, CUT, Cell, cell_of, checked_spread
+from icy.analysis.order import place_of_model
 from icy.analysis.tables.bias import parameter_counts
 from icy.config.protocols import BASELINE
 from icy.core.errors import InvalidSettingError
@@ -218,7 +219,8 @@ def _handles(looks: dict[str, style.Look]) -> list[Line2D]:
     """Return the entries of the legend: one per model; for many models one per family and one per cell."""
     if len(looks) <= style.PER_MODEL:
         one_side = len({name.partition("/")[0] for name in looks}) == 1
-        shown = {name.rpartition("/")[2] if one_side else name: look for name, look in looks.items()}
+        names = sorted(looks, key=place_of_model)
+        shown = {name.rpartition("/")[2] if one_side else name: looks[name] for name in names}
         return [_handle(name, look.colour, look.marker, look.dash, look.face) for name, look in shown.items()]
     cells = {style.cell(name): look.marker for name, look in looks.items() if style.cell(name)}
     families = {style.family(name): (look, not style.cell(name)) for name, look in looks.items()}

@@ -98,6 +98,7 @@ def tradeoff(
             points.append(found)
     if not parts:
         raise InvalidSettingError(_nothing(long))
+    width = style.width_of(width, 0) or None
     named = _named(points, width or style.WIDTH)
     size, across = _size(points, named, width)
     if axes is None:

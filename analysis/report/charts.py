@@ -9,6 +9,8 @@ from icy.analysis.style import COLOURS
 Spec = dict[str, Any]
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"  # names the language; nothing is fetched from there
 ROW, COLUMN = 19, 52  # pixels, of a heat map
+BAR = 26  # pixels, of a bar with its gap
+OF_CELLS = {"label": "row", "column": "column", "text": "mean and spread", "n": "runs", "seeds": "seeds"}  # tooltips
 
 
 def heat(log: bool = False, title: str = "mean") -> Spec:
@@ -26,9 +28,27 @@ def heat(log: bool = False, title: str = "mean") -> Spec:
             "y": {"field": "label", "type": "nominal", "sort": None, "title": None},
             "color": {"field": "shade", "type": "quantitative", "scale": scale, "title": title,
                       "legend": {"format": ".3~g"}},
-            "tooltip": _tips(label="row", column="column", text="mean and spread", n="runs", seeds="seeds", cut="cut"),
+            "tooltip": _tips(**OF_CELLS),
         },
     )  # fmt: skip
+
+
+def bars(log: bool = False) -> Spec:
+    """A bar per column of a table with a single row."""
+    scale: Spec = {"type": "log", "nice": False} if log else {"zero": True}
+    column = {"field": "column", "type": "nominal", "sort": None, "title": None}
+    mean = {"field": "shade", "type": "quantitative", "scale": scale, "title": "ratio to concat" if log else "mean"}
+    return _chart(
+        "A bar per grammar; its length is the mean.",
+        width="container",
+        height=BAR,  # of each; the page knows how many
+        encoding={"y": column, "x": mean, "tooltip": _tips(**OF_CELLS)},
+        layer=[
+            {"mark": {"type": "bar", "color": COLOURS[0], "height": {"band": 0.7}}}
+            | ({"encoding": {"x2": {"datum": 1}}} if log else {}),
+            {"mark": {"type": "text", "align": "left", "dx": 5}, "encoding": {"text": {"field": "text"}}},
+        ],
+    )
 
 
 def tradeoff(log: bool) -> Spec:

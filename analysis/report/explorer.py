@@ -129,7 +129,7 @@ def _model(key: list[str], label: str, rows: pd.DataFrame, grammars: list[str]) 
         "source": _source(str(rows["model"].iloc[0])),
         "means": {g: float(values[g].mean()) for g in grammars if g in values and len(values[g])},
         "seeds": {g: len(values[g]) for g in grammars if g in values and len(values[g])},
-        "cut": [str(g) for g in rows[rows["cut"].astype(bool)]["grammar"].unique()],
+        "cut": [str(g) for g in rows[rows["cut"].astype(bool) & rows["measure"].eq("ratio")]["grammar"].unique()],
     }
 
 
@@ -211,6 +211,9 @@ def _body(atlas: Atlas, settings: list[dict[str, Any]]) -> str:
         "alike. Each is a point: near points learn the same grammars easily. "
         "Choose what was measured, point at a model or choose it in the table, or place results of your own."
     )
+    of_ratios = atlas.table[atlas.table["measure"].eq("ratio")]
+    cut = ", and those cut at the cap are larger in truth (†)" if of_ratios["cut"].any() else ""
+    ratios = f"Ratios are of updates to concat's{cut}. " if len(of_ratios) else ""
     return f"""
 <header><h1>{TITLE}</h1><p>{intro}</p></header>
 <section aria-labelledby="space-title"><h2 id="space-title">Bias space</h2>
@@ -229,6 +232,6 @@ and others when you choose theirs.</p>
 <p class="tools"><label>Filter rows <input type="search" id="filter"></label><span id="count" role="status"></span></p>
 <div class="scrolls" tabindex="0" role="region" aria-label="All models"><div id="all"></div></div></section>
 <section id="about" aria-labelledby="about-title"><h2 id="about-title">About</h2><p>{escaped(made)}.</p>
-<p>Ratios are of updates to concat's, and those cut at the cap are larger in truth (†). The distance of two
+<p>{ratios}The distance of two
 models is the root mean square, over the grammars that both have, of the difference in accuracy or in log2 of the
 ratio.</p></section>"""

@@ -54,6 +54,8 @@ def report_page(sections: Sequence[Section], title: str) -> str:
             "heat": charts.heat(),
             "heat_log": charts.heat(True),
             "heat_scores": charts.heat(title="within its column"),
+            "bars": charts.bars(),
+            "bars_log": charts.bars(True),
             "tradeoff": charts.tradeoff(False),
             "tradeoff_log": charts.tradeoff(True),
             "curves": charts.curves(),
@@ -193,7 +195,11 @@ def _row(section: Section, line: int) -> str:
 
 def _charts(place: int, section: Section) -> str:
     of = f" of {section.name}"
-    found = [_figure(f"heat-{place}", "Heat map", of, "wide")]
+    found = []
+    if not section.single:
+        found.append(_figure(f"heat-{place}", "Heat map", of, "wide"))
+    elif not section.scores:  # of scores, each with a scale of its own, the table says it all
+        found.append(_figure(f"heat-{place}", "Means", of, "wide"))
     if section.tradeoff():
         found.append(_figure(f"tradeoff-{place}", "Trade-off", of))
     if section.has_curves:
@@ -246,8 +252,9 @@ def _about(sections: Sequence[Section]) -> str:
     cited = "".join(f"<li>{escaped(what)}: {escaped(papers)}.</li>" for what, papers in CITED.items())
     cited += f"<li>The icy developers: icy {__version__}, Python package icy-toolkit.</li>"
     spreads = dict.fromkeys(SPREADS[section.table.spread][0] for section in sections)
+    ratios = "Ratios are of updates to concat's; " if any(section.log for section in sections) else ""
     said = (
-        f"Written by icy {__version__} with <code>icy report</code>. Ratios are of updates to concat's; ± is the "
+        f"Written by icy {__version__} with <code>icy report</code>. {ratios}± is the "
         f"{escaped(' or the '.join(spreads))}."
     )
     return (

@@ -66,6 +66,11 @@ class Section:
         return not set(self.table.grammars) <= set(self.long["grammar"])
 
     @property
+    def single(self) -> bool:
+        """Whether the table has a single row."""
+        return len(self.table.rows) == 1
+
+    @property
     def easy(self) -> dict[str, list[str]]:
         """Compositional grammars of the table, of each side those on which any of its rows was measured."""
         shown = [(self._side(place), cells) for place, _, cells in self._placed()]
@@ -117,7 +122,7 @@ class Section:
             "rows": self.names(),
             "columns": list(self.table.grammars),
             "cells": self.cells(),
-            "chart": "heat_scores" if self.scores else "heat_log" if self.log else "heat",
+            "chart": "heat_scores" if self.scores else ("bars" if self.single else "heat") + "_log" * self.log,
             "log": self.log,
             "run_names": list(RUN),
             "runs": runs,
@@ -203,10 +208,11 @@ class Section:
             for name, cell in cells.items():
                 if cell.seeds and math.isfinite(cell.mean):
                     text = cell.text(self.table.decimals, self.table.signed)
+                    text += f", {cell.cut} of {cell.seeds} cut" if 0 < cell.cut < cell.seeds else ""
                     shade = max(cell.mean, LEAST_RATIO) if self.log else cell.mean  # of ratios by their logarithm
                     about = {"line": at, "row": place, "label": label, "column": name, "shade": shade, "text": text}
                     seeds = self._seeds(place, name)
-                    found.append({**about, "mean": cell.mean, "n": cell.seeds, "seeds": seeds, "cut": cell.cut})
+                    found.append({**about, "mean": cell.mean, "n": cell.seeds, "seeds": seeds})
         return _within_columns(found) if self.scores else found
 
     def _seeds(self, place: int, grammar: str = "") -> str:

@@ -45,6 +45,7 @@ MEASURE_TITLES = {
 }
 CUT_NOTES = {  # what the dagger means, by measure
     "ratio": "cut at the cap of {cap} in at least one seed: the true ratio is larger",
+    "": "training stopped at its limit in at least one seed, before the target",  # of other measures
     "held_out": "not learnt to the target within {cap} times concat's steps in at least one seed; "
     "train_accuracy in the long table says how far",
 }
@@ -410,7 +411,7 @@ def _notes(long: pd.DataFrame, spread: str) -> list[str]:
     if long["cut"].any():
         for measure, part in long[long["cut"].astype(bool)].groupby("measure"):
             caps = ", ".join(f"{cap:g}" for cap in sorted(part["cap"].dropna().unique())) or "?"
-            notes.append(f"{CUT} {CUT_NOTES.get(str(measure), CUT_NOTES['ratio']).format(cap=caps)}")
+            notes.append(f"{CUT} {CUT_NOTES.get(str(measure), CUT_NOTES['']).format(cap=caps)}")
     return [*notes, *failures(long)]
 
 

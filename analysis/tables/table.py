@@ -31,6 +31,8 @@ SUFFIXES = {
     ".json": "json",
 }
 PARAMETERS = "parameters"  # label of the number of parameters, "0" for models that learn by heart
+UNSAFE = re.compile(r"[\s{}\\%#$&~^]")  # letters that LaTeX reads as something else in a label
+FIRST_WORDS = 4  # most words of a part of a title in a label
 MINUS = re.compile(r"(?<![\w.-])-(?=[\d.])")  # a hyphen that begins a number
 
 
@@ -53,6 +55,9 @@ class BiasTable:
         arrows: by grammar, "↑" where large numbers are good and "↓" where small ones are.
         grouped: labels that become headings of groups of rows instead of columns.
         compared: heading of the columns of reference values.
+        caption: in place of the title; in LaTeX taken as LaTeX if it has a backslash or a dollar sign.
+        label: in LaTeX, after the caption; "" for a short one made of the title.
+        footnotes: whether notes and the meaning of marks are printed below the table.
         signed: whether numbers are differences and have a sign.
         below: lines below each row, by label: what they show of a cell (`Cell.below`), "log" or "p".
         spread: of the cells, a name of `icy.analysis.cells.SPREADS`.
@@ -67,9 +72,20 @@ class BiasTable:
     arrows: Mapping[str, str] = field(default_factory=dict)
     grouped: Sequence[str] = ()
     compared: str = "other"
+    caption: str = ""
+    label: str = ""
+    footnotes: bool = True
     signed: bool = False
     below: Mapping[str, str] = field(default_factory=dict)
     spread: str = "sd"
+
+    def __post_init__(self) -> None:
+        if UNSAFE.search(self.label):
+            raise InvalidSettingError(
+                f"A label of LaTeX has no spaces and none of {{}}\\%#$&~^, as in tab:bias; not '{self.label}'."
+            )
+        if _is_latex(self.caption) and not _balanced(self.caption):
+            raise InvalidSettingError(f"The braces of the caption do not match: '{self.caption}'.")
 
     def render(self, format: str) -> str:
         """Return the table as "text", "markdown", "latex", "csv", "html" or "json".
@@ -125,6 +141,11 @@ class BiasTable:
 
     def _repr_html_(self) -> str:
         return self.render("html")
+
+    @property
+    def shown_title(self) -> str:
+        """The caption, or else the title."""
+        return self.caption or self.title
 
     @property
     def shown_labels(self) -> list[str]:
@@ -195,11 +216,13 @@ class BiasTable:
         return lines
 
     def remarks(self, marks: str) -> list[str]:
-        """Return the notes, and an explanation of marks and arrows if there are any.
+        """Return the notes, and an explanation of marks and arrows if there are any; nothing without footnotes.
 
         Args:
             marks: how the best and the worst are marked, in words.
         """
+        if not self.footnotes:
+            return []
         marked = any(cell.mark for _, cells in self.rows for cell in cells.values())
         legend = f"{marks} of a column, as a bias to composition has it (↑ large, ↓ small values are good)"
         return [*self.notes, *([legend + self._exempt()] if marked else [])]
@@ -258,7 +281,7 @@ def _text(table: BiasTable) -> str:
     shown = [_aligned(head, widths), rule]
     for heading, part in groups:
         shown += [*filter(None, [in_a_line(heading)]), *(_aligned(line, widths) for line in part)]
-    text = "\n".join([in_a_line(table.title), "", *shown, "", *map(in_a_line, table.remarks("* best, ° worst"))])
+    text = "\n".join([in_a_line(table.shown_title), "", *shown, "", *map(in_a_line, table.remarks("* best, ° worst"))])
     return text.strip()
 
 
@@ -281,7 +304,7 @@ def _markdown(table: BiasTable) -> str:
     body = markdown_table(head, lines, numbers=range(1, len(head)), markup=True)
     remarks = map(markdown, table.remarks("bold: best, italic: worst"))
     notes = [note if i == 0 else f"\n{note}" for i, note in enumerate(remarks)]
-    return "\n".join([markdown(table.title), "", body, *([""] if notes else []), *notes])
+    return "\n".join([markdown(table.shown_title), "", body, *([""] if notes else []), *notes])
 
 
 def _latex(table: BiasTable) -> str:
@@ -296,15 +319,16 @@ def _latex(table: BiasTable) -> str:
         for line in part:
             ours, below = _split([*map(_tex, line[:labels]), *line[labels:]], labels, table)
             body.append(" & ".join(ours) + r" \\")
-            body += [" & ".join(rf"{{\scriptsize {cell}}}" for cell in below) + r" \\"] if any(below[labels:]) else []
-    sentences = [table.title, *table.remarks("bold: best, italic: worst")]
-    caption = ". ".join(_tex(sentence[:1].upper() + sentence[1:].rstrip(".")) for sentence in sentences)
+            small = [rf"{{\scriptsize {'--' if cell == '-' else cell}}}" if cell else "" for cell in below]
+            body += [" & ".join(small) + r" \\"] if any(below[labels:]) else []
+    notes = " ".join(map(_tex_sentence, table.remarks("bold: best, italic: worst")))
+    below = [r"\\[\smallskipamount]", rf"\parbox{{\linewidth}}{{\footnotesize {notes}}}"] if notes else []
     lines = [
         r"% needs \usepackage{booktabs,graphicx}",
         r"\begin{table}",
         r"\centering",
-        rf"\caption{{{caption}.}}",
-        rf"\label{{{_tex_label(table.title)}}}",
+        rf"\caption{{{_tex_caption(table)}}}",
+        rf"\label{{{table.label or _tex_label(table.title)}}}",
         r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",  # smaller only where it is too wide
         rf"\begin{{tabular}}{{l{'r' * (len(head) - 1)}}}",
         r"\toprule",
@@ -313,6 +337,7 @@ def _latex(table: BiasTable) -> str:
         *body,
         r"\bottomrule",
         r"\end{tabular}}",
+        *below,
         r"\end{table}",
     ]
     return "\n".join(lines)
@@ -338,19 +363,50 @@ def _split(line: list[str], labels: int, table: BiasTable) -> tuple[list[str], l
 def _tex(text: str) -> str:
     if text == "-":  # no value
         return "--"
-    return MINUS.sub("$-$", latex(text))
+    indent = r"\quad " if text.startswith("  ") else ""
+    return indent + MINUS.sub("$-$", latex(text.strip())).replace(r"\textasciitilde{}", r"$\sim$")
+
+
+def _tex_sentence(text: str) -> str:
+    return _tex(text[:1].upper() + text[1:].rstrip(".")) + "."
+
+
+def _tex_caption(table: BiasTable) -> str:
+    if _is_latex(table.caption):
+        return " ".join(table.caption.split())  # an empty line would end it
+    return _tex(table.caption) if table.caption else _tex_sentence(table.title)
+
+
+def _is_latex(text: str) -> bool:
+    return "\\" in text or "$" in text
+
+
+def _balanced(text: str) -> bool:
+    """Return whether each brace that LaTeX reads as one has a partner."""
+    depth = 0
+    for brace in re.sub(r"\\.", "", text):
+        depth += {"{": 1, "}": -1}.get(brace, 0)
+        if depth < 0:
+            return False
+    return depth == 0
 
 
 def _tex_label(title: str) -> str:
-    """Return a label made of a title, without what the protocol measures.
+    """Return a short label made of a title: the protocol or the first words, the meanings and the representation.
 
     Example:
-        >>> _tex_label("acquire: steps to the target, target 0.8; meanings 3x4; V=4, w=2; soft")
-        'tab:acquire-meanings-3x4-v4-w2-soft'
+        >>> _tex_label("acquire: steps to the target, target 0.8; meanings 3x4; V=4, w=2; soft; preset default")
+        'tab:acquire-3x4-soft'
+        >>> _tex_label("metrics of languages")
+        'tab:metrics-of-languages'
     """
     first, *rest = title.lower().split(";")
-    words = re.findall(r"[a-z0-9.+]+", " ".join([first.partition(":")[0], *rest]).replace("=", ""))
-    return f"tab:{'-'.join(words)}"
+    if first == "difference" and rest:
+        first, *rest = [f"{first} {rest[0].partition(':')[0]}", *rest[1:]]
+    parts = [" ".join(first.partition(":")[0].split()[:FIRST_WORDS]), *map(str.strip, rest)]
+    short = [part.removeprefix("meanings ") for part in parts if not re.search(r"[=:,]|^preset ", part)]
+    words = re.findall(r"[a-z0-9.+]+", " ".join(part for part in short if len(part.split()) <= FIRST_WORDS))
+    return f"tab:{'-'.join(words) or 'results'}"
 
 
 def _csv(table: BiasTable) -> str:
@@ -372,8 +428,12 @@ def _html(table: BiasTable) -> str:
             body += f"<tr>{_html_cells('td', cells)}</tr>"
     heads = _html_cells("th", [html(cell) for cell in head])
     notes = "".join(f"<p>{html(note)}</p>" for note in table.remarks("bold: best, italic: worst"))
-    title = f'<caption style="text-align:left">{html(table.title)}</caption>'
-    return f"<table>{title}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>{notes}"
+    title = f'<caption style="text-align:left;white-space:normal">{html(table.shown_title)}</caption>'
+    whole = f"{title}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody>"
+    looks = "border-spacing:12px 2px;white-space:nowrap"
+    return (
+        f'<div style="overflow-x:auto"><table style="{looks}">{whole}</table></div>{notes}'  # scrolls where it is wide
+    )
 
 
 def _html_cells(tag: str, cells: Sequence[str]) -> str:

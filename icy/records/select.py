@@ -28,6 +28,8 @@ def select(
 ) -> Any:
     """Select some results; return what was given: a ProbeResult, records, or a long table.
 
+    They are in the order of the models that are named, if any are.
+
     Args:
         results: a ProbeResult or a long table.
         models: names or wildcards of models, with or without their side; none are all.
@@ -52,7 +54,8 @@ def select(
     long = long_of(results)
     keep = pd.Series(True, index=long.index)
     names = {m: (m, m.rpartition("/")[2]) for m in dict.fromkeys(long["model"].astype(str))}
-    keep &= long["model"].isin(_matching("model in these results", models, names))
+    wanted = list(dict.fromkeys(_matching("model in these results", models, names)))
+    keep &= long["model"].isin(wanted)
     keep &= long["grammar"].isin(
         _matching("grammar in these results", grammars, {g: (g, short_name(g)) for g in sorted(set(long["grammar"]))})
     )
@@ -60,10 +63,14 @@ def select(
         keep &= _equal(long, column, value)
     if not keep.any():
         raise InvalidSettingError("Each of these choices fits some results, and all together none: leave one out.")
+    places: list[int] = keep.to_numpy().nonzero()[0].tolist()
+    if models:
+        names_of = long["model"].astype(str).tolist()
+        places.sort(key=lambda place: wanted.index(names_of[place]))
     records = records_in(results)
     if records is None:
-        return long[keep]
-    chosen = [r for r, kept in zip(records, keep, strict=True) if kept]
+        return long.iloc[places]
+    chosen = [records[place] for place in places]
     return replace(results, records=chosen) if is_dataclass(results) else chosen  # type: ignore[type-var]
 
 

@@ -18,6 +18,13 @@ def test_selection() -> None:
         select(table, grammars=["hol"])
 
 
+def test_results_are_in_the_order_of_the_models_that_are_named() -> None:
+    table = long(THREE)
+    assert list(dict.fromkeys(select(table, ["C", "[AB]"])["model"])) == ["sender/C", "sender/A", "sender/B"]
+    assert list(dict.fromkeys(select(table, ["b", "all"])["model"])) == ["sender/B", "sender/A", "sender/C"]
+    assert select(table, grammars=["rot"]).index.is_monotonic_increasing
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["null", "NA", "None", "nan", "True", "1e5", "007", "inf"])
 def test_names_that_look_like_something_else_are_selected(name: str) -> None:

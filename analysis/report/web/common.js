@@ -169,5 +169,13 @@ function sortableTable(heads, rows) {
   return table;
 }
 
+// Regions that go on to the right fade there, as some systems show no bar until one scrolls.
+const fade = (region) => region.classList.toggle("more", region.scrollLeft + region.clientWidth < region.scrollWidth - 1);
+const fading = new ResizeObserver((entries) => { for (const { target } of entries) fade(target.closest(".scrolls")); });
+document.querySelectorAll(".scrolls").forEach((region) => {
+  for (const one of [region, ...region.children]) fading.observe(one);
+});
+document.addEventListener("scroll", ({ target }) => { if (target.classList?.contains("scrolls")) fade(target); }, true);
+
 document.querySelectorAll("table").forEach(align);
 setTheme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");

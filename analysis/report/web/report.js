@@ -53,11 +53,20 @@ function drawPictures(place) {
   const section = data.sections[place], lines = shownLines(place), kind = section.log ? "_log" : "";
   const of = (values) => values.filter((value) => lines.has(value.line));
   const clicked = (datum) => choose(place, datum.row), pointed = (datum) => preview(place, datum.row);
-  const heat = structuredClone(data.charts[section.chart]), room = document.getElementById(`heat-${place}`).clientWidth;
-  heat.encoding.x.sort = section.columns;
-  heat.encoding.color.scale.domain = section.domain;
-  if (section.log) heat.encoding.color.legend.values = RATIOS.filter((one) => section.domain[0] <= one && one <= section.domain[1]);
-  heat.encoding.y.axis = { labelLimit: Math.max(0.35 * room, room - section.columns.length * heat.width.step - LEGEND) };
+  const heat = structuredClone(data.charts[section.chart]), { x, y, color } = heat.encoding, [low, high] = section.domain;
+  const ratios = RATIOS.filter((one) => low <= one && one <= high);
+  if (color) {
+    const room = document.getElementById(`heat-${place}`)?.clientWidth ?? 0;
+    x.sort = section.columns;
+    color.scale.domain = section.domain;
+    if (section.log) color.legend.values = ratios;
+    y.axis = { labelLimit: Math.max(0.35 * room, room - section.columns.length * heat.width.step - LEGEND) };
+  } else { // bars of a single row, with room for the number at the end of the longest
+    y.sort = section.columns;
+    heat.height *= section.cells.length;
+    x.scale.domain = [low, section.log ? high * (high / low) ** 0.2 : high + 0.2 * (high - low)];
+    x.axis = section.log ? { values: ratios } : {};
+  }
   draw(`heat-${place}`, heat, of(section.cells), clicked, undefined, pointed);
   drawn.set(`heat-${place}`, () => drawPictures(place)); // as the room for names depends on the width
   const tradeoff = structuredClone(data.charts[`tradeoff${kind}`]);
@@ -67,10 +76,10 @@ function drawPictures(place) {
 }
 
 function showRuns(details, section) {
-  const at = names(section);
-  const heads = ["row", "grammar", "seed", "value", "cut", section.counted === "updates" ? "updates" : "steps", "seconds", "ended by"];
+  const at = names(section), cut = section.runs.some((run) => run[at.cut]);
+  const heads = ["row", "grammar", "seed", "value", ...(cut ? ["cut"] : []), section.counted === "updates" ? "updates" : "steps", "seconds", "ended by"];
   const rows = section.runs.map((run) => [
-    section.rows[run[at.row]], run[at.grammar], run[at.seed], run[at.value], run[at.cut] ? "yes" : "", run[at.steps], run[at.seconds], run[at.failed] ? run[at.error] : run[at.reason],
+    section.rows[run[at.row]], run[at.grammar], run[at.seed], run[at.value], ...(cut ? [run[at.cut] ? "yes" : ""] : []), run[at.steps], run[at.seconds], run[at.failed] ? run[at.error] : run[at.reason],
   ]);
   const around = element("div", null, { class: "scrolls tall", tabindex: "0", role: "region", "aria-label": `All runs of ${section.name}` });
   around.append(sortableTable(heads, rows));

@@ -17,7 +17,17 @@ import click
 from icy.cli import completion
 from icy.cli.exit_codes import Interrupted
 from icy.cli.options import FORMATS, SPREADS, Assignment, Seeds, plugin_option, together
-from icy.cli.output import checked_plot, checked_rows_file, joined, note, print_table, save_figure, stderr, write_rows
+from icy.cli.output import (
+    checked_plot,
+    checked_rows_file,
+    joined,
+    note,
+    paper_options,
+    print_table,
+    save_figure,
+    stderr,
+    write_rows,
+)
 from icy.cli.session import set_up_log
 from icy.core.checks import number_or_text, seed_list
 from icy.core.errors import InvalidSettingError, StoreError, quoted
@@ -149,6 +159,7 @@ MEASURED = together(
     ),
 )
 SHOWN = together(
+    paper_options,
     click.option(
         "--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True, help="Output format."
     ),

@@ -8,10 +8,11 @@ from typing import Any
 
 import click
 
-from icy.analysis.plots import KINDS, plot_function
+from icy.analysis.plots import KINDS, plot_function, plot_style
+from icy.analysis.style import STYLES
 from icy.cli import completion
 from icy.cli.options import SPREADS, selection
-from icy.cli.output import checked_plot, print_rows, save_figure
+from icy.cli.output import checked_plot, note, print_rows, save_figure
 from icy.core.errors import InvalidSettingError
 
 EPILOG = """\b
@@ -19,13 +20,15 @@ Examples:
   icy plot heat bias
   icy plot tradeoff bias --where protocol=budget --save tradeoff.pdf
   icy plot curves icy-results --model 'HierZero:*' --grammar rot --grammar shufdet
-  icy plot bars icy-results elsewhere/results.csv --spread ci95 --width 3.4 --title '' --save bars.svg
+  icy plot bars icy-results elsewhere/results.csv --spread ci95 --style paper --save bars.pdf
   icy plot --list
 
 \b
 RESULTS are results folders, files written by ProbeResult.save (.json), or tables (results.parquet, results.csv, which
 have no curves); the default is icy-results, and several are plotted together. `icy plot --list` describes the plots. In
 Python, they are functions that return a matplotlib figure; help(icy.analysis.plots.heat) says what each one takes.
+The style paper is a column of 3.25 inches (--width 7 for two) with letters of 8 points, as KIND.pdf; the title and the
+notes are printed for the caption. The style slides is 6.3 inches, a slide of 160 by 90 mm, with letters of 10 to 12.
 """
 
 
@@ -33,7 +36,9 @@ Python, they are functions that return a matplotlib figure; help(icy.analysis.pl
 @click.argument("kind", required=False, shell_complete=completion.plots)
 @click.argument("results", nargs=-1, type=click.Path(), metavar="[RESULTS]...")
 @click.option("--list", "list_", is_flag=True, help="List the kinds of plots and what each shows.")
-@click.option("--save", metavar="FILE", help="File to write: .png, .svg or .pdf.  [default: KIND.png]")
+@click.option("--save", metavar="FILE",
+              help="File to write: .png, .svg or .pdf.  [default: KIND.png; KIND.pdf in the style paper]")  # fmt: skip
+@click.option("--style", type=click.Choice(list(STYLES)), help="Sizes and letters for a paper or for slides.")
 @selection
 @click.option("--spread", type=click.Choice(SPREADS), help="Spread over seeds.  [default: sem for curves, else sd]")
 @click.option("--title", metavar="TEXT", help="Title of the plot; '' for none.  [default: what was measured]")
@@ -44,6 +49,7 @@ def plot_command(
     results: Sequence[str],
     list_: bool,
     save: str | None,
+    style: str | None,
     model: Sequence[str],
     grammar: Sequence[str],
     where: Sequence[tuple[str, Any]],
@@ -58,8 +64,9 @@ def plot_command(
     if kind is None:
         raise InvalidSettingError(f"Say which plot: {', '.join(KINDS)}; `icy plot --list` describes them.")
     function = plot_function(kind)
-    path = checked_plot(save or f"{kind}.png")
+    path = checked_plot(save or f"{kind}.{'pdf' if style == 'paper' else 'png'}")
     options = _options(kind, function, {name: value for name, value in look.items() if value is not None})
+    from icy.analysis.order import models_in_order
     from icy.experiments.results import read_results
     from icy.records.load import long_of
     from icy.records.select import select
@@ -67,7 +74,12 @@ def plot_command(
     chosen = select(read_results(results or ["icy-results"], measure), model, grammar, dict(where))
     if long_of(chosen)["failed"].astype(bool).all():
         raise InvalidSettingError("All of these runs failed, so there is nothing to draw; `icy table` says why.")
-    save_figure(function(chosen, **options), path, quiet)
+    order = map(str, long_of(chosen)["model"]) if model else ()
+    with plot_style(style), models_in_order(order):
+        figure = function(chosen, **options)
+        save_figure(figure, path, quiet)
+    if style == "paper" and not quiet:
+        note(f"For the caption: {figure.caption}")
 
 
 def _options(kind: str, function: Callable[..., Any], given: dict[str, Any]) -> dict[str, Any]:

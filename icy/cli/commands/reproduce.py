@@ -10,7 +10,7 @@ import click
 from icy.cli import completion
 from icy.cli.exit_codes import DONE
 from icy.cli.options import FORMATS, Count, SpecOptions, given_by_user, together
-from icy.cli.output import checked_file, note, print_rows, print_table
+from icy.cli.output import checked_file, note, paper_options, print_rows, print_table
 from icy.cli.session import Output, run_command
 from icy.config.specs import RETRIES, ReproduceSpec
 from icy.core.files import write_atomically
@@ -55,6 +55,7 @@ WHAT = together(
 @_spec.running()
 @_spec.runner()
 @click.option("--dry-run", is_flag=True, help="Show what would be trained and an estimate of the time; do nothing.")
+@paper_options
 @click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True)
 @click.option("--save", type=click.Path(), metavar="FILE", help="Write the page (.md) or the cells (.csv) there too.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress, no remarks.")

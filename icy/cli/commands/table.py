@@ -10,7 +10,7 @@ import click
 
 from icy.cli.exit_codes import DONE
 from icy.cli.options import FORMATS, SPREADS, selection
-from icy.cli.output import checked_file, note, print_table
+from icy.cli.output import checked_file, for_paper, note, paper_options, print_table
 from icy.core.errors import IcyError, IncompatibleError, InvalidSettingError, StoreError
 from icy.core.files import write_atomically
 from icy.experiments.report import by_protocol
@@ -29,6 +29,7 @@ Examples:
   icy table bias --by side,representation --sort=-shufdet
   icy table bias --compare published --spread sem
   icy table bias --compare perkins21/table13 --format latex --save table.tex
+  icy table bias -m HierZero:GRU -m FC2L --caption 'Ratios to concat.' --label tab:bias --no-footnotes --save bias.tex
   icy table tuned --diff plain
   icy table bias --diff HierZero:GRU
   icy table icy-results -m 'sender/RNN*' -g rot --where protocol=budget --format markdown
@@ -37,7 +38,7 @@ Examples:
 RESULTS are results folders, files written by ProbeResult.save, long tables (results.csv, results.parquet), or atlas;
 the default is icy-results. The arrows and the marks of the best and the worst assume that a bias towards composition is
 good: shuf and shufdet should be easy to learn, and proj, pairsum, rot and hol hard. They need three rows or more.
-In LaTeX the table needs booktabs and graphicx.
+Rows are in the order of --model, where that is given. In LaTeX the table needs booktabs and graphicx.
 """
 
 
@@ -58,6 +59,7 @@ In LaTeX the table needs booktabs and graphicx.
 @click.option("--decimals", type=click.IntRange(0, 6), default=2, show_default=True, help="Decimal places.")
 @click.option("--no-log", is_flag=True, help="No lines of ratios on the log scale.")
 @click.option("--no-marks", is_flag=True, help="No arrows, no marks of the best and the worst.")
+@paper_options
 @click.option("--format", "format_", type=click.Choice([*FORMATS, "html"]), default="table", show_default=True,
               help="Output format.")  # fmt: skip
 @click.option("--save", type=click.Path(), metavar="FILE", help="Write the table to FILE, in the format of its suffix.")
@@ -95,6 +97,7 @@ def table_command(
         tables = _differences(long, diff, spread, look)
     else:
         tables = _tables(long, spread, compare, {**look, "mark": not no_marks, "log": not no_log})
+    tables = dict(zip(tables, for_paper(*tables.values()), strict=True))
     if path is None:
         _print(tables, format_)
     else:

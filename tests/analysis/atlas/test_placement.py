@@ -112,3 +112,11 @@ def test_new_rows_have_error_bars() -> None:
     single = ATLAS.place(mine[mine["seed"].eq(123)]).plot()
     assert ends(single)[0] == (2.0, 2.0)
     assert "error bars" not in all_text(single)
+
+
+@pytest.mark.parametrize(("grammar", "said"), [("hol", False), ("rot", True)])
+def test_cuts_are_noted_only_where_a_compared_ratio_was_cut(grammar: str, said: bool) -> None:
+    table = long({"A": {"concat": 1.0, "rot": 2.0, "hol": 20.0}, "B": {"concat": 1.0, "rot": 20.0, "hol": 20.0}})
+    others = Atlas(table.assign(cut=table["grammar"].eq(grammar)), ABOUT)
+    placement = others.place(long({"mine": {"concat": 1.0, "rot": 3.0}}))
+    assert any("cut at the cap" in note for note in placement.notes()) is said

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 from icy.analysis import plots
 from icy.analysis.plots.panels import blocks, error_lengths, lines_of, title_and_notes
@@ -69,7 +70,7 @@ def test_an_interval_below_the_mean_has_no_length_upwards() -> None:
 def test_ratios_of_coarse_checks_are_marked_and_noted() -> None:
     table = long_table({"CNN": {"rot": [1.0, 1.0], "hol": [8.0, 12.0]}}, **RATIO)
     table["resolution"] = table["grammar"].map({"rot": 0.5, "hol": 0.05})
-    assert [text.get_text() for text in plots.heat(table).axes[0].texts] == ["~1.00", "10.00"]
+    assert [text.get_text() for text in plots.heat(table, axes=Figure().subplots()).axes[0].texts] == ["~1.00", "10.00"]
     assert "~" in [text.get_text() for ax in plots.bars(table).axes for text in ax.texts]
     note = "coarse: the checks leave more of the ratio open (up to ±50%) than the seeds vary"
     assert f"~ {note}" in title_and_notes(table)[1]

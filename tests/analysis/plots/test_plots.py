@@ -8,12 +8,14 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from icy.analysis import plots
+from icy.analysis import plots, style
+from icy.analysis.order import models_in_order
 from icy.analysis.plots.panels import LARGEST
 from icy.core.errors import InvalidSettingError, UnknownNameError
 from icy.experiments.results import ProbeResult
 from icy.records.select import select
-from tests.analysis.plots.helpers import MODELS, acquire, all_text, budget, record, sized, texts, written
+from tests.analysis.plots.helpers import MODELS, acquire, all_text, budget, overlapping, record, sized, texts, written
+from tests.analysis.plots.test_end_to_end import played
 
 SINGLE = {  # a kind, and results that it draws in one panel
     "heat": budget,
@@ -120,6 +122,42 @@ def test_kinds_are_functions_of_the_package() -> None:
         plots.plot_function("heatmap")
     with pytest.raises(AttributeError, match="no attribute 'pie'"):
         plots.pie  # noqa: B018
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "width", "sizes"), [("paper", 3.25, {8.0}), ("slides", 6.3, {10.0, 11.0, 12.0}), (None, None, None)]
+)
+@pytest.mark.parametrize("kind", plots.KINDS)
+def test_styles_set_the_width_and_the_letters_of_every_kind(
+    kind: str, name: str | None, width: float | None, sizes: set[float] | None
+) -> None:
+    results = {**SINGLE, "e2e": lambda: played(lambda share, seed: share)}[kind]()
+    usual = style.WIDTH, style.SMALL
+    with plots.plot_style(name):
+        figure = plots.plot_function(kind)(results)
+        letters = {text.get_fontsize() for text in written(figure)}
+        assert [pair for pair in overlapping(figure) if "the edge" in pair] == []
+    assert usual == (style.WIDTH, style.SMALL)
+    assert width in (None, figure.get_figwidth())
+    assert sizes is None or letters <= sizes
+    assert ("w=" in all_text(figure)) is (name != "paper")  # the title is left to the caption
+    assert "w=" in figure.caption
+    assert figure.caption.endswith(".")
+
+
+def test_models_are_in_the_order_that_is_asked_for() -> None:
+    def rows() -> list[str]:
+        return [label.get_text() for label in plots.heat(budget()).axes[0].get_yticklabels()]
+
+    with models_in_order(["sender/HierZero:GRU"]):
+        assert rows() == ["HierZero:GRU", "FC2L"]
+    assert rows() == ["FC2L", "HierZero:GRU"]
+
+
+def test_a_style_that_there_is_not() -> None:
+    with pytest.raises(UnknownNameError, match="style of plots"), plots.plot_style("poster"):
+        pass
 
 
 @pytest.mark.slow

@@ -74,6 +74,30 @@ def test_pages_keep_to_rules_of_access_and_to_their_width(report: Path, atlas: P
             assert page.locator("html").get_attribute("data-theme") == theme
 
 
+def test_wide_tables_scroll_at_1200_pixels_and_fade_where_they_go_on(tmp_path: Path) -> None:
+    table = long({"sender/RNNAutoReg:LSTM": {f"grammar{i}": [0.5, 0.25] for i in range(20)}})
+    with opened(icy.report(table, tmp_path / "r.html"), viewport={"width": 1200, "height": 800}) as page:
+        region = page.get_by_role("region", name="Table of")
+        assert region.evaluate("it => it.scrollWidth > it.clientWidth && it.classList.contains('more')")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 1200
+        region.evaluate("it => { it.scrollLeft = it.scrollWidth; }")
+        page.wait_for_function("!document.querySelector('.scrolls').classList.contains('more')")
+        page.set_content(bias_table(table).render("html"))
+        assert page.evaluate("document.documentElement.scrollWidth") <= 1200
+        assert page.evaluate("(it => it.scrollWidth > it.clientWidth)(document.querySelector('div'))")
+
+
+def test_a_single_row_is_drawn_as_bars_with_their_numbers(tmp_path: Path) -> None:
+    ratios = long({"A": {"concat": 1.0, "rot": [4.0, 6.0], "perm": [0.5, 0.5]}}, measure="ratio", protocol="acquire")
+    for table in (ratios, ratios.assign(measure="accuracy", value=ratios["value"] / 10)):
+        with opened(icy.report(table, tmp_path / "r.html")) as page:
+            assert page.locator("#heat-0 .mark-rect.layer_0_marks path").count() == 3
+            numbers = page.locator("#heat-0 .mark-text.layer_1_marks text").all_text_contents()
+            assert any("±" in number for number in numbers)
+            assert page.get_by_text("Heat map").count() == 0
+            assert ("Ratios are" in page.locator("#about").inner_text()) is (table is ratios)
+
+
 def test_tables_sort_by_number_and_filter(tmp_path: Path) -> None:
     path = icy.report(long(THREE), tmp_path / "report.html")
     with opened(path) as page:
@@ -438,7 +462,7 @@ def test_games_are_counted_in_trials(tmp_path: Path) -> None:
         page.get_by_text("All 2 runs").click()
         heads = page.get_by_role("region", name="All runs").locator("thead th")
         heads.first.wait_for()
-        assert heads.all_inner_texts() == ["row", "grammar", "seed", "value", "cut", "steps", "seconds", "ended by"]
+        assert heads.all_inner_texts() == ["row", "grammar", "seed", "value", "steps", "seconds", "ended by"]
         assert "updates" not in page.locator("#section-0").inner_text()
 
 

@@ -153,3 +153,11 @@ def test_steps_of_concat_are_a_mean_over_seeds() -> None:
     concat = long({"A": {"concat": [1.0, math.nan], "rot": [0.5, 0.5]}})
     results = concat.assign(steps=[100, 900, 100, 100], failed=[False, True, False, False])
     assert [labels[-1] for labels, _ in bias_table(results).rows] == ["100"]
+
+
+def test_only_ratios_are_said_to_be_larger_than_a_cap() -> None:
+    rows = long(THREE).assign(cut=True, cap=20.0)
+    assert "the true ratio is larger" in bias_table(rows.assign(measure="ratio")).render("text")
+    accuracies = bias_table(rows.assign(measure="accuracy")).render("text")
+    assert "true ratio" not in accuracies
+    assert "† training stopped at its limit in at least one seed, before the target" in accuracies

@@ -7,6 +7,7 @@ import math
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -52,7 +53,9 @@ def test_latex_compiles(tmp_path: Path) -> None:
     table = bias_table(
         pd.concat([long(THREE), long(THREE, representation="gumb", options="a_b=50%")]), compare=long(THREE)
     )
-    body = table.render("latex")
+    other = replace(table, caption="50% of A_B & \n\n C", label="tab:a_b", footnotes=False)
+    third = replace(table, caption=r"Ratios on \texttt{rot}, $p < 0.05$")
+    body = "\n".join(one.render("latex") for one in (table, other, third))
     (tmp_path / "t.tex").write_text(
         "\\documentclass{article}\\usepackage{booktabs,graphicx}\\begin{document}\n" + body + "\n\\end{document}\n"
     )
@@ -69,9 +72,54 @@ def test_latex_can_be_referred_to() -> None:
     table = bias_table(long(THREE))
     lines = table.render("latex").splitlines()
     place = next(i for i, line in enumerate(lines) if line.startswith(r"\caption"))
-    assert re.fullmatch(r"\\label\{tab:[a-z0-9.+-]+\}", lines[place + 1])
+    assert lines[place + 1] == r"\label{tab:budget-5x10-soft}"
     other = bias_table(long(THREE, meanings="3x4")).render("latex")
     assert lines[place + 1] not in other  # several tables of one paper
+
+
+@pytest.mark.parametrize(
+    ("title", "label"),
+    [
+        ("difference; acquire: steps; meanings 3x4; V=4; preset published", "tab:difference-acquire-3x4"),
+        ("a title of very many words that goes on", "tab:a-title-of-very"),
+        ("end to end: meanings 5x10; learning_rate=0.1, seed=2", "tab:end-to-end"),
+        ("†", "tab:results"),
+    ],
+)
+def test_labels_are_short(title: str, label: str) -> None:
+    latex = BiasTable(title, ["model"], ["rot"], []).render("latex")
+    assert rf"\label{{{label}}}" in latex
+
+
+def test_captions_labels_and_footnotes_are_those_that_are_asked_for() -> None:
+    table = bias_table(long(THREE))
+    asked = replace(table, caption="Mine: 50% of A_B", label="tab:a_b", footnotes=False)
+    latex = asked.render("latex")
+    assert "\n\\caption{Mine: 50\\% of A\\_B}\n\\label{tab:a_b}\n" in latex
+    assert latex.endswith("\\end{tabular}}\n\\end{table}")
+    for format in "text", "markdown", "html":
+        shown = asked.render(format)
+        assert "Mine" in shown
+        assert table.title not in shown
+        assert "standard deviation" not in shown
+        assert "standard deviation" in table.render(format)
+    assert asked.render("csv") == table.render("csv")
+    raw = replace(table, caption="Ratios on \\texttt{rot}\n\n of $n$").render("latex")
+    assert "\\caption{Ratios on \\texttt{rot} of $n$}" in raw
+
+
+@pytest.mark.parametrize(
+    ("given", "part"),
+    [
+        ({"label": "tab:a b"}, "no spaces"),
+        ({"label": "tab:50%"}, "no spaces"),
+        ({"caption": r"\textbf{x"}, "braces of the caption"),
+        ({"caption": r"$}{$"}, "braces of the caption"),
+    ],
+)
+def test_captions_and_labels_that_latex_cannot_read(given: dict[str, str], part: str) -> None:
+    with pytest.raises(InvalidSettingError, match=part):
+        replace(bias_table(long(THREE)), **given)
 
 
 def test_numbers_below_0_have_a_minus_in_latex() -> None:

@@ -57,6 +57,7 @@ def test_files_and_formats(tmp_path: Path) -> None:
     assert records[0]["posdis"]["seeds"] == 1
     assert run(str(file), *SMALL, "--format", "csv").stdout.startswith("language,rows,")
     assert r"\begin{tabular}" in run(str(file), *SMALL, "--format", "latex").stdout
+    assert r"\caption{Mine}" in run(str(file), *SMALL, "--format", "latex", "--caption", "Mine").stdout
     assert run(str(file), *SMALL, "--format", "markdown").stdout.count("|") > 20
 
 

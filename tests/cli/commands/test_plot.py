@@ -77,6 +77,17 @@ def test_the_command_draws_what_it_is_given(folder: Path, words: list[str]) -> N
     assert (folder / f"{words[0]}.png").stat().st_size > 5000
 
 
+@pytest.mark.slow
+def test_the_style_of_papers_is_a_vector_figure_with_its_text_for_the_caption(folder: Path) -> None:
+    result = run("heat", "results.csv", "--style", "paper")
+    assert result.exit_code == 0, result.output
+    assert b"/MediaBox [ 0 0 234 " in (folder / "heat.pdf").read_bytes()  # 3.25 inches
+    drawn, caption = result.stderr.splitlines()
+    assert drawn == "Drawn: heat.pdf."
+    assert caption.startswith("For the caption: Acquire: steps to the target")
+    assert "† cut at the cap of 20" in caption
+
+
 @pytest.mark.parametrize(
     ("words", "code", "part"),
     [

@@ -42,6 +42,26 @@ def test_command(tiny: icy.ProbeResult, tiny_folder: Path, tmp_path: Path) -> No
         assert word in file.read_text()
 
 
+def test_tables_for_papers(tmp_path: Path) -> None:
+    pd.concat([long(THREE), long(THREE, protocol="acquire", measure="ratio")]).to_csv(
+        tmp_path / "both.csv", index=False
+    )
+    words = [str(tmp_path / "both.csv"), "-m", "C", "-m", "A", "--caption", "Mine", "--label", "tab:mine"]
+    several = run(*words)
+    assert (several.exit_code, several.stdout) == (2, "")
+    assert "--caption and --label are of one table, and here are 2" in several.stderr
+    words += ["--where", "protocol=budget", "--no-footnotes"]
+    shown = run(*words, "--format", "latex").stdout
+    assert "\\caption{Mine}\n\\label{tab:mine}" in shown
+    assert shown.index("sender/C") < shown.index("sender/A")
+    assert "footnotesize" not in shown
+    assert run(*words, "--save", str(tmp_path / "t.tex")).exit_code == 0
+    assert (tmp_path / "t.tex").read_text() == shown
+    assert run(*words).stdout.startswith("Mine\n")
+    bad = run(*words, "--label", "a b")
+    assert (bad.exit_code, bad.stderr.count("\n")) == (2, 1)
+
+
 @pytest.mark.slow
 def test_a_protocol_without_a_counterpart_is_left_out(tmp_path: Path) -> None:
     budget = long(THREE)

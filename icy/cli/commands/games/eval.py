@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from icy.cli.options import FORMATS, SPREADS
-from icy.cli.output import checked_rows_file, print_table, write_rows
+from icy.cli.output import checked_rows_file, paper_options, print_table, write_rows
 
 from .options import changes_of, game_options
 
@@ -25,6 +25,7 @@ Examples:
 @click.argument("agents", nargs=-1, metavar="[FOLDER|FILE|ideal|literal|holistic|random]...")
 @click.option("--turns", "count", type=click.IntRange(min=2), default=None, metavar="N",
               help="Number of turns.  [default: that of the agents' own evaluation, 1000]")  # fmt: skip
+@paper_options
 @click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True)
 @click.option("--spread", type=click.Choice(SPREADS), default="sd", show_default=True, help="Of the seeds.")
 @click.option("--out", "-o", type=click.Path(), metavar="FILE", help="Write a row per seed, as csv or parquet.")

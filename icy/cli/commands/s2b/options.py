@@ -23,7 +23,7 @@ from icy.cli.options import (
     plugin_option,
     together,
 )
-from icy.cli.output import stderr
+from icy.cli.output import paper_options, stderr
 from icy.core.checks import parse_whole
 from icy.core.errors import quoted
 from icy.core.registry import registry
@@ -183,6 +183,7 @@ def measured(episodes: int, seeds: int, row: str = "seed") -> Decorator:
 
 
 shown = together(
+    paper_options,
     click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True),
     click.option(
         "--spread", type=click.Choice(SPREADS), default="sd", show_default=True, help="Spread over seeds or episodes."
