@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from icy.analysis import style
 from icy.analysis.order import in_order
+from icy.metrics.conventions import Convention, read_conventions
 
 PANELS_ACROSS = 5
 
@@ -18,10 +19,13 @@ PANELS_ACROSS = 5
 def plot_metrics(scores: pd.DataFrame, metrics: Sequence[str]) -> Figure:
     """Draw a panel per metric with a bar per language and its standard deviation over seeds.
 
+    Below each axis are the conventions of the metric.
+
     Args:
         scores: rows of `icy.metrics.evaluate`, with the column `name`.
         metrics: columns to draw.
     """
+    conventions = read_conventions(scores.get("conventions", ()))
     names = in_order(map(str, scores["name"]))
     down, across = -(-len(metrics) // PANELS_ACROSS), min(len(metrics), PANELS_ACROSS)
     width, height = 2.1 * across + 1.0, (0.26 * len(names) + 0.9) * down
@@ -31,7 +35,14 @@ def plot_metrics(scores: pd.DataFrame, metrics: Sequence[str]) -> Figure:
         ax.remove()
     for ax, metric in zip(axes.flat, metrics, strict=False):
         _bars(ax, scores, metric, names)
+        _entitle(ax, conventions.get(metric, Convention(metric)), 1.8)
     return figure
+
+
+def _entitle(ax: Axes, used: Convention, width: float) -> None:
+    """Write the name of a metric above its panel, and its conventions below the axis."""
+    ax.set_title(used.heading(used.metric.replace("_", " ")), fontsize="medium")
+    ax.set_xlabel(style.wrapped(used.text.replace("=", " "), width, style.SMALL), fontsize=style.SMALL, color=style.DIM)
 
 
 def _bars(ax: Axes, scores: pd.DataFrame, metric: str, names: list[str]) -> None:
@@ -45,7 +56,6 @@ def _bars(ax: Axes, scores: pd.DataFrame, metric: str, names: list[str]) -> None
         ax.text(0, y, " undefined", va="center", fontsize="small", color=style.GREY)
     ax.set_yticks(place, names)
     ax.invert_yaxis()
-    ax.set_title(metric.replace("_", " "), fontsize="medium")
     ax.spines[["top", "right"]].set_visible(False)
     ax.axvline(0, color="black", linewidth=0.8)
     if mean.min() >= 0 and mean.max() <= 1:

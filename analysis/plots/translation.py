@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from icy.analysis import style
 from icy.core.errors import InvalidSettingError
 from icy.metrics import Score
+from icy.metrics.conventions import Convention
 
 MOST = 30  # words, and concepts, shown
 THICKEST, FAINT_THICKEST, THINNEST, DOT = 6.0, 2.5, 0.3, 7.0  # points
@@ -60,7 +61,8 @@ def plot_translation(score: Score, axes: Axes | None = None, groups: Mapping[Has
         axes = style.figure(PANEL_WIDTH, height).subplots()
     draw_translation(axes, board)
     axes.set_title(_title(score), fontsize=9, pad=22)
-    axes.set_xlabel(board.legend(), fontsize=8, color=style.GREY)
+    used = Convention("cbm", score.conventions).note("CBM")
+    axes.set_xlabel(f"{board.legend()}\n{used}".strip(), fontsize=8, color=style.GREY)
     return style.figure_of(axes)
 
 

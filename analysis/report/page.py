@@ -167,7 +167,7 @@ def _table(place: int, section: Section) -> str:
 
 
 def _with_arrow(table: BiasTable, name: str) -> str:
-    return f"{name} {table.arrows[name]}" if name in table.arrows else name
+    return f"{table.heading(name)} {table.arrows[name]}" if name in table.arrows else table.heading(name)
 
 
 def _row(section: Section, line: int) -> str:
@@ -197,7 +197,7 @@ def _charts(place: int, section: Section) -> str:
     if section.tradeoff():
         found.append(_figure(f"tradeoff-{place}", "Trade-off", of))
     if section.has_curves:
-        points = section.points[1:]
+        points = section.axes[1:]
         ys = "".join(f'<option value="{at + 1}">{escaped(name)}</option>' for at, name in enumerate(points))
         rows = "".join(f'<option value="{at}">{escaped(name)}</option>' for at, name in enumerate(section.names()))
         tools = (

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from icy.analysis.cells import SPREADS, Cell, cell_of, checked_spread
+from icy.analysis.conventions import conventions_of
 from icy.analysis.order import in_order
 from icy.analysis.wording import LETTERS, heading, text_of
 from icy.core.errors import InvalidSettingError
@@ -52,6 +53,7 @@ def end_to_end_table(results: Results, spread: str = "sd", *, compare: Any = Non
     for _, group in long.groupby(["model", *varying], sort=False, dropna=False):
         first = group.iloc[0]
         about = [str(first["model"]), *(text_of(first[name]) for name in alike), str(group["seed"].nunique())]
+        used = conventions_of(group, "e2e")
         for measure, label in MEASURE_LABELS.items():
             if group[measure].notna().any() or measure == "end_to_end_accuracy":
                 cells = {
@@ -61,7 +63,7 @@ def end_to_end_table(results: Results, spread: str = "sd", *, compare: Any = Non
                     )
                     for g, part in group.groupby("grammar", sort=False)
                 }
-                rows.append(([*about, label], cells))
+                rows.append(([*about, used[measure].heading(label) if measure in used else label], cells))
     labels = ["model", *(heading(name) for name in alike), "seeds", "measure"]
     return BiasTable(
         setting(long, varying),
@@ -125,6 +127,19 @@ def _companions(long: pd.DataFrame, alike: Mapping[str, Sequence[str]]) -> list[
     return notes
 
 
+def _topsim_notes(long: pd.DataFrame) -> list[str]:
+    """Return the conventions of topsim, and how `icy metrics` computes the same value."""
+    used = conventions_of(long, "e2e").get("topsim")
+    if used is None:
+        return []
+    if used.values.get("pairs") != "all":
+        return [f"{used.note()}; under the preset published it is of the messages of the last training batch"]
+    return [
+        f"{used.note()}; of up to 512 of the last evaluation's meanings: `icy metrics FOLDER -m topsim --as-reported` "
+        "gives the same value, and without --as-reported that by edit distance, over all meanings"
+    ]
+
+
 def _notes(long: pd.DataFrame, spread: str) -> list[str]:
     notes = [f"mean ± {SPREADS[spread][0]}"] if long["seed"].nunique() > 1 else []
     played = long[~long["failed"].astype(bool)]
@@ -137,6 +152,8 @@ def _notes(long: pd.DataFrame, spread: str) -> list[str]:
         )
     if long["sender_accuracy"].notna().any():
         notes.append("sender and receiver accuracy are those on the language of pre-training")
+    if long["topsim"].notna().any():
+        notes += _topsim_notes(long)
     if long["topsim"].notna().any() and (undefined := int(played["topsim"].isna().sum())):
         notes.append(
             f"topsim is undefined in {undefined} of {counted(len(long), 'run')}, where all meanings are called the same"

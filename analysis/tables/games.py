@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from icy.analysis.cells import SPREADS, cell_of, cell_of_values, checked_spread
+from icy.analysis.conventions import of_columns
 from icy.analysis.literature.games import references
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted
@@ -96,6 +97,7 @@ def games_table(results: Results, spread: str = "sd", *, compare: Any = None, co
         DECIMALS,
         compared=what,
         spread=spread,
+        conventions=of_columns(long, shown, "games"),
     )
 
 
@@ -170,4 +172,6 @@ def evaluation_table(rows: pd.DataFrame, spread: str = "sd", notes: Sequence[str
     averaged = any(cell.seeds > 1 for _, cells in lines for cell in cells.values())
     several = [f"mean ± {SPREADS[spread][0]}"] if averaged else []
     headings = [*(LABELS.get(SYNONYMS.get(name, name), OTHERS.get(name, name)) for name in names), "seeds"]
-    return BiasTable("games", headings, list(shown.values()), lines, [*NOTES, *several, *notes], DECIMALS)
+    conventions = of_columns(rows, shown, "games")
+    notes = [*NOTES, *several, *notes]
+    return BiasTable("games", headings, list(shown.values()), lines, notes, DECIMALS, conventions=conventions)

@@ -7,8 +7,10 @@ from dataclasses import replace
 
 import pandas as pd
 
-from icy.analysis.cells import SPREADS, Cell, cell_of_values, checked_spread
+from icy.analysis.cells import NOTED, SPREADS, Cell, cell_of_values, checked_spread
 from icy.analysis.order import in_order
+from icy.core.text import listed
+from icy.metrics.conventions import read_conventions
 
 from .table import BiasTable
 
@@ -31,6 +33,7 @@ def metrics_table(
         InvalidSettingError: another spread.
     """
     checked_spread(spread)
+    conventions = read_conventions(scores.get("conventions", ()))
     rows, shown = [], [column for metric in metrics for column in (metric, f"{metric}_chance") if column in scores]
     tested = shown != list(metrics)
     for name in in_order(scores["name"]):
@@ -45,7 +48,29 @@ def metrics_table(
         several_p = ", the largest over seeds" if several else ""
         spreads.append(f"chance: mean ± standard deviation over permutations of the messages; p: their test{several_p}")
     below = {"p": "p"} if tested else {}
-    return BiasTable("metrics of languages", labels, shown, rows, [*spreads, *notes], decimals=3, below=below)
+    return BiasTable(
+        "metrics of languages",
+        labels,
+        shown,
+        rows,
+        [*spreads, *_reasons(scores, metrics), *notes],
+        decimals=3,
+        below=below,
+        conventions={name: conventions[name] for name in metrics if name in conventions},
+    )
+
+
+def _reasons(scores: pd.DataFrame, metrics: Sequence[str]) -> list[str]:
+    """Return the reasons for values that the sizes of tables determine or bound, each with its languages."""
+    everything, found = in_order(scores["name"]), []
+    for metric in metrics:
+        column = f"{metric}_note"
+        noted = scores[scores[column].fillna("") != ""] if column in scores else scores[:0]
+        for note, part in noted.groupby(column, sort=False):
+            names = in_order(part["name"])
+            of = "" if names == everything else f" of {listed(names)}"
+            found.append(f"{NOTED} {metric}{of}: {note}")
+    return found
 
 
 def _range(values: pd.Series[int]) -> str:
@@ -54,8 +79,11 @@ def _range(values: pd.Series[int]) -> str:
 
 
 def _cell(part: pd.DataFrame, column: str, spread: str) -> Cell:
-    reasons = dict.fromkeys(why for why in part.get(f"{column}_why", ()) if isinstance(why, str) and why)
-    cell = replace(cell_of_values(part[column], spread), why="; ".join(reasons))
+    why, note = (
+        "; ".join(dict.fromkeys(text for text in part.get(f"{column}_{name}", ()) if isinstance(text, str) and text))
+        for name in ("why", "note")
+    )
+    cell = replace(cell_of_values(part[column], spread), why=why, note=note)
     if f"{column}_sd" in part:  # values by chance, which vary over permutations
         return replace(cell, spread=float(part[f"{column}_sd"].mean()))
     if f"{column}_p" in part:

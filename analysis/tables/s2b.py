@@ -9,9 +9,11 @@ from typing import Any
 import pandas as pd
 
 from icy.analysis.cells import SPREADS, Cell, cell_of, cell_of_values, checked_spread
+from icy.analysis.conventions import of_columns
 from icy.analysis.literature.catalogue import published
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted
+from icy.metrics.conventions import read_conventions
 from icy.records.load import Results, long_of
 
 from .bias import failures
@@ -166,6 +168,7 @@ def training_table(results: Results, spread: str = "sd", *, compare: Any = None,
         _training_notes(long, list(headings), spread),
         decimals=1,
         spread=spread,
+        conventions=of_columns(long, headings, "s2b"),
     )
 
 
@@ -213,4 +216,5 @@ def scores_table(
         for name, part in rows.groupby(label, sort=False)
     ]
     note = f"mean ± {SPREADS[spread][0].replace('seeds', 'episodes')}"
-    return BiasTable(title, [label, "episodes"], list(metrics), lines, [note], decimals=3)
+    conventions = {name: one for name, one in read_conventions(rows["conventions"]).items() if name in metrics}
+    return BiasTable(title, [label, "episodes"], list(metrics), lines, [note], decimals=3, conventions=conventions)

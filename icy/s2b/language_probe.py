@@ -12,6 +12,7 @@ from icy import metrics as icy_metrics
 from icy.core.checks import whole_number
 from icy.core.registry import SPEAKER, registry
 from icy.core.surroundings import standard_state
+from icy.metrics.conventions import conventions_json
 from icy.s2b.players.base import Player, seated
 
 from .channel import END
@@ -54,7 +55,7 @@ def probe_language(
 
     Returns:
         A row per episode: `episode`, its seed; `space`, its numbers of values; `messages`, the number of different
-        messages; and a column per metric.
+        messages; a column per metric; and `conventions`, those of the metrics as JSON.
 
     Raises:
         IcyError: unknown names, settings that are not accepted, or a speaker without `utter`.
@@ -73,6 +74,7 @@ def probe_language(
         table = icy_metrics.Table.of(language.meanings, language.messages, eos=ended, one_hot="no", argmax=False)
         row = icy_metrics.evaluate(table, metrics=metrics)
         scores = {name: row[name][0] for name in row.attrs["scores"]}
+        scores["conventions"] = row["conventions"][0]
         facts = {"episode": language.seed, "space": language.space, "messages": int(row["distinct_messages"][0])}
         found.append(facts | scores)
     return pd.DataFrame(found)
@@ -154,7 +156,7 @@ def disentanglement(
         **given: settings by name, see GameSettings.
 
     Returns:
-        A row per episode, with a column per metric.
+        A row per episode, with a column per metric, and `conventions`, those of the metrics as JSON.
 
     Raises:
         IcyError: unknown names, or settings that are not accepted.
@@ -174,8 +176,10 @@ def disentanglement(
             streams, count = EpisodeStreams.of_seeds(seeds[[place]]), whole_number("rows", rows)
             which = streams.integers("rows", len(meanings), (count,))[0]
         codes = stimuli[which].astype(np.float64)
-        scores = {entry.name: entry.load()(meanings[which], codes).value for entry in entries}
-        found.append({"episode": int(seeds[place])} | scores)
+        scores = {entry.name: entry.load()(meanings[which], codes) for entry in entries}
+        used = conventions_json({name: score.conventions for name, score in scores.items()})
+        values = {name: score.value for name, score in scores.items()}
+        found.append({"episode": int(seeds[place]), **values, "conventions": used})
     return pd.DataFrame(found)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import inspect
 import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -136,6 +135,12 @@ MEASURED = together(
         help=f"Pairs that topsim compares; auto is all up to {EXACT_ROWS} rows, and {DRAWN_PAIRS} drawn beyond.",
     ),
     click.option(
+        "--as-reported",
+        is_flag=True,
+        help="Compute topsim of end-to-end runs as their table does: by its conventions, on the meanings of the last "
+        "evaluation.",
+    ),
+    click.option(
         "--errors", type=click.Choice(ERRORS), help="Estimate a standard error for every metric, not only sampled ones."
     ),
     click.option(
@@ -164,12 +169,13 @@ SHOWN = together(
 
 @dataclass(frozen=True)
 class Source:
-    """A table to score: its name, its seed if it has one, a function that builds it, and its file if it has one."""
+    """A table to score: its name, its seed if it has one, a function that builds it, and its file or record if any."""
 
     name: str
     seed: int | None
     table: Callable[[], Table]
     file: str = ""
+    record: Record | None = None
 
 
 @click.command("metrics", epilog=EPILOG)
@@ -185,6 +191,7 @@ def metrics_command(
     metric: tuple[str, ...],
     conventions: tuple[tuple[str, Any], ...],
     pairs: str,
+    as_reported: bool,
     errors: str | None,
     resamples: int,
     permutations: int | None,
@@ -213,6 +220,8 @@ def metrics_command(
     chosen = _conventions(conventions, names)
     found: list[pd.DataFrame] = []
     todo = [source for name in dict.fromkeys(sources) for source in _sources(name, given, quiet)]
+    if as_reported:
+        todo, chosen = _as_reported(todo, names, chosen)
     files = [source.name for source in todo if source.file]
     todo = [replace(s, name=s.file) if s.file and files.count(s.name) > 1 else s for s in todo]
     by_chance: dict[str, dict[str, list[float]]] = {}
@@ -234,6 +243,8 @@ def metrics_command(
                 found.append(row.assign(name=source.name, seed=source.seed))
                 if permutations is None:  # which show as much
                     for name, value in values_by_chance(table, names, own).items():
+                        if row[name][0] == value:  # whatever the messages mean, as a note says
+                            continue
                         by_chance.setdefault(name, {}).setdefault(source.name, []).append(value)
     except KeyboardInterrupt:
         if found:
@@ -285,9 +296,33 @@ def _spoken(path: Path, eos: str | None) -> list[Source]:
         )
     names = _row_names([record for record, _ in found])
     return [
-        Source(name, record["seed"], partial(_table_of, make, eos))
+        Source(name, record["seed"], partial(_table_of, make, eos), record=record)
         for name, (record, make) in zip(names, found, strict=True)
     ]
+
+
+def _as_reported(
+    todo: Sequence[Source], names: Sequence[str], chosen: Mapping[str, Mapping[str, Any]]
+) -> tuple[list[Source], dict[str, dict[str, Any]]]:
+    """Return the tables of which end-to-end runs report topsim, and its conventions there.
+
+    Raises:
+        InvalidSettingError: something else is to be scored, or conventions of topsim were given.
+    """
+    from icy.training.pairs.conventions import pair_conventions
+    from icy.training.pairs.game import reported_meanings  # imports torch
+
+    pairs = [source for source in todo if source.record is not None and source.record["side"] == "pair"]
+    if len(pairs) < len(todo) or list(names) != ["topsim"] or chosen:
+        raise InvalidSettingError(
+            "--as-reported computes the topsim of end-to-end runs: give their results folder and `-m topsim` alone."
+        )
+
+    def compared(source: Source) -> Table:
+        assert source.record is not None
+        return source.table().rows(reported_meanings(source.record))
+
+    return [replace(source, table=partial(compared, source)) for source in pairs], pair_conventions({})
 
 
 def _row_names(records: Sequence[Record]) -> list[str]:
@@ -441,13 +476,8 @@ def _bias(by_chance: Mapping[str, Mapping[str, Sequence[float]]]) -> list[str]:
 
 
 def _notes(found: Sequence[pd.DataFrame]) -> list[str]:
-    """Return sentences with the conventions of every metric, and the reasons for undefined values."""
+    """Return the reasons for undefined values, and how p-values were computed."""
     said: dict[str, None] = {}
-    for frame in found:
-        for score in frame.attrs["scores"].values():
-            usual = inspect.signature(registry.get(score.metric, "metric").load()).parameters
-            shown = [f"{n} {v}" for n, v in score.conventions.items() if _worth_saying(v, usual.get(n))]
-            said[f"{score.metric}: {', '.join(shown)}" if shown else ""] = None
     for frame in found:
         for score in frame.attrs["scores"].values():
             said[f"{score.metric} of {frame['name'][0]} is undefined: {score.why}" if score.why else ""] = None
@@ -457,9 +487,3 @@ def _notes(found: Sequence[pd.DataFrame]) -> list[str]:
                     f"p of {score.metric}: {test.permutations} {which} permutations, one-sided: {test.alternative}"
                 ] = None
     return [sentence for sentence in said if sentence]
-
-
-def _worth_saying(value: Any, parameter: inspect.Parameter | None) -> bool:
-    """Return whether a convention is in use, rather than None, empty, or False by default."""
-    unused = value is None or value == () or (value is False and parameter is not None and parameter.default is False)
-    return not unused

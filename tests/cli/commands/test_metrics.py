@@ -168,7 +168,7 @@ def test_permutations_show_the_value_by_chance_and_p(tmp_path: Path) -> None:
     test = permutation_test(icy.make_language("rot", "2x3", 4, 2, 1), permutations=60)
     text = run(*words, "--out", str(out)).stdout
     head, _, row, below = text.splitlines()[2:6]
-    assert head.split()[-4:] == ["topsim", "topsim_chance", "posdis", "posdis_chance"]
+    assert head.split()[-5:] == ["topsim", "(levenshtein)", "topsim_chance", "posdis", "posdis_chance"]
     assert row.split()[-4:-2] == [f"{test.value:.3f}", f"{test.mean:.3f}±{test.sd:.3f}"]
     assert below.split()[:2] == ["p", f"{test.p:.2g}"]
     assert "p of topsim: 60 random permutations, one-sided: greater" in text

@@ -1,0 +1,40 @@
+"""Conventions of the metrics in results: of a long table, of its columns in a table, and of curves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from icy.metrics.conventions import Convention, read_conventions
+from icy.records.kinds import JobKind, job_kind, kind_of_rows
+
+
+def conventions_of(long: pd.DataFrame, kind: str = "probe") -> dict[str, Convention]:
+    """Return the conventions of each metric in a long table; of a table without the column, those of its kind of job.
+
+    Args:
+        long: a long table, or curves, with the column `conventions` of newer versions.
+        kind: the kind of job of a table that does not say it.
+    """
+    found = read_conventions(long["conventions"]) if "conventions" in long else {}
+    if found:
+        return found
+    return usual_conventions(kind_of_rows(long, kind) if "kind" in long else job_kind(kind))
+
+
+def usual_conventions(kind: JobKind) -> dict[str, Convention]:
+    """Return the default conventions of the metrics that a kind of job measures."""
+    return {name: Convention(name, values) for name, values in kind.conventions_of({}).items()}
+
+
+def of_columns(long: pd.DataFrame, shown: Mapping[str, str], kind: str) -> dict[str, Convention]:
+    """Return the conventions of the columns of a table.
+
+    Args:
+        long: the results in the table.
+        shown: the columns of the long table that it shows, and their headings.
+        kind: the kind of job.
+    """
+    found = conventions_of(long, kind)
+    return {heading: found[name] for name, heading in shown.items() if name in found}
