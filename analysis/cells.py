@@ -103,7 +103,7 @@ class Cell:
 
     def to_dict(self) -> dict[str, Any]:
         """Return mean, spread (None if undefined) and seeds; numbers of cut and failed runs if any; and what else there
-        is: the summary on the log scale, p, the resolution, the reference value, and of metrics the reasons in `why` and `note`."""
+        is: the summary on the log scale, p, the resolution, the reference value, and of metrics `why` and `note`."""
         numbers = {"mean": self.mean, "spread": self.spread}
         rare = {name: count for name, count in (("cut", self.cut), ("failed", self.failed)) if count}
         shown: dict[str, Any] = {**{k: finite(v) for k, v in numbers.items()}, "seeds": self.seeds, **rare}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from icy.metrics.conventions import Convention, read_conventions
+from icy.core.conventions import Convention, read_conventions
 from icy.records.kinds import JobKind, job_kind, kind_of_rows
 
 

@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from icy.analysis.plots.tradeoff_front import COMPOSITIONAL, NOISE
+from icy.core.conventions import Convention
 from icy.core.errors import InvalidSettingError
-from icy.metrics.conventions import Convention
 from icy.records.load import Results, long_of
 
 from .cells import LEAST_RATIO

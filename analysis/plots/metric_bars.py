@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from icy.analysis import style
 from icy.analysis.order import in_order
-from icy.metrics.conventions import Convention, read_conventions
+from icy.core.conventions import Convention, read_conventions
 
 PANELS_ACROSS = 5
 

@@ -14,9 +14,9 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
 from icy.analysis import style
+from icy.core.conventions import Convention
 from icy.core.errors import InvalidSettingError
 from icy.metrics import Score
-from icy.metrics.conventions import Convention
 
 MOST = 30  # words, and concepts, shown
 THICKEST, FAINT_THICKEST, THINNEST, DOT = 6.0, 2.5, 0.3, 7.0  # points

@@ -16,6 +16,7 @@ from icy.records.record import Record
 from icy.version import __version__
 
 from . import charts
+from .pitfalls import PITFALLS
 from .sections import Section
 
 WEB = Path(__file__).parent / "web"
@@ -142,6 +143,7 @@ def _section(place: int, section: Section) -> str:
         f'<span role="status" data-count="{place}"></span></p>',
         _table(place, section),
         *(f"<p class='note'>{escaped(note)}</p>" for note in section.table.remarks("bold: best, italic: worst")),
+        "<p class='note'><a href='#pitfalls'>What these numbers mean, and what they do not mean</a></p>",
         _charts(place, section),
         _failures(section),
         _settings(section),
@@ -245,6 +247,7 @@ def _about(sections: Sequence[Section]) -> str:
     made = [f"<li>{escaped(one)}</li>" for one in _made(records)]
     cited = "".join(f"<li>{escaped(what)}: {escaped(papers)}.</li>" for what, papers in CITED.items())
     cited += f"<li>The icy developers: icy {__version__}, Python package icy-toolkit.</li>"
+    read = "".join(f"<dt>{escaped(topic)}</dt><dd>{escaped(said)}</dd>" for topic, said in PITFALLS.items())
     spreads = dict.fromkeys(SPREADS[section.table.spread][0] for section in sections)
     said = (
         f"Written by icy {__version__} with <code>icy report</code>. Ratios are of updates to concat's; ± is the "
@@ -252,6 +255,7 @@ def _about(sections: Sequence[Section]) -> str:
     )
     return (
         f'<section id="about" aria-labelledby="about-title"><h2 id="about-title">About</h2><p>{said}</p>'
+        f'<h3 id="pitfalls">How to read the numbers</h3><dl>{read}</dl>'
         f"<h3>Versions and machines</h3><ul>{''.join(made)}</ul><h3>Please cite</h3><ul>{cited}</ul></section>"
     )
 

@@ -12,6 +12,7 @@ from icy.analysis.cells import SPREADS, Cell, cell_of, checked_spread
 from icy.analysis.conventions import conventions_of
 from icy.analysis.order import in_order
 from icy.analysis.wording import LETTERS, heading, text_of
+from icy.config.settings import OPEN
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted
 from icy.records.load import Results, long_of
@@ -127,6 +128,21 @@ def _companions(long: pd.DataFrame, alike: Mapping[str, Sequence[str]]) -> list[
     return notes
 
 
+def _symbols_notes(long: pd.DataFrame) -> list[str]:
+    """Return which symbols agents can say, where the start symbol may be among them."""
+    played = long[long["representation"].isin(OPEN)]
+    sizes = sorted(set(played["vocab_size"].dropna().astype(int)))
+    if not sizes:
+        return []
+    alone = played["settings"].str.contains("symbols=V(?:,|$)")
+    if alone.all():
+        return ["agents can say the V tokens, and not the start symbol (--symbols V)"]
+    count = f"{sizes[0] + 1} symbols: {sizes[0]} tokens" if len(sizes) == 1 else "V + 1 symbols: V tokens"
+    number = f" (number {sizes[0]})" if len(sizes) == 1 else ""
+    where = ", except in rows with symbols=V" if alone.any() else ""
+    return [f"agents can say {count} and the start symbol{number}{where}; --symbols V excludes the start symbol"]
+
+
 def _topsim_notes(long: pd.DataFrame) -> list[str]:
     """Return the conventions of topsim, and how `icy metrics` computes the same value."""
     used = conventions_of(long, "e2e").get("topsim")
@@ -150,6 +166,7 @@ def _notes(long: pd.DataFrame, spread: str) -> list[str]:
             if len(steps) == 1
             else f"after {steps[0]} to {steps[-1]} updates"
         )
+    notes += _symbols_notes(long)
     if long["sender_accuracy"].notna().any():
         notes.append("sender and receiver accuracy are those on the language of pre-training")
     if long["topsim"].notna().any():

@@ -11,12 +11,13 @@ import pandas as pd
 from icy.analysis.cells import SPREADS, Cell, cell_of, cell_of_values, checked_spread
 from icy.analysis.conventions import of_columns
 from icy.analysis.literature.catalogue import published
+from icy.core.conventions import read_conventions
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted
-from icy.metrics.conventions import read_conventions
 from icy.records.load import Results, long_of
 
 from .bias import failures
+from .metrics import chance_note, metric_cell, reasons, shown_columns
 from .options import shown_settings, told_options, whole_text
 from .table import BiasTable, Line
 
@@ -211,10 +212,15 @@ def scores_table(
         InvalidSettingError: another spread.
     """
     checked_spread(spread)
+    shown = shown_columns(rows, metrics)
     lines = [
-        ([str(name), str(len(part))], {metric: cell_of_values(part[metric], spread) for metric in metrics})
+        ([str(name), str(len(part))], {column: metric_cell(part, column, spread) for column in shown})
         for name, part in rows.groupby(label, sort=False)
     ]
-    note = f"mean ± {SPREADS[spread][0].replace('seeds', 'episodes')}"
+    tested = shown != list(metrics)
+    notes = [f"mean ± {SPREADS[spread][0].replace('seeds', 'episodes')}"]
+    notes += [chance_note("episodes")] if tested else []
+    notes += reasons(rows, metrics, label)
     conventions = {name: one for name, one in read_conventions(rows["conventions"]).items() if name in metrics}
-    return BiasTable(title, [label, "episodes"], list(metrics), lines, [note], decimals=3, conventions=conventions)
+    below = {"p": "p"} if tested else {}
+    return BiasTable(title, [label, "episodes"], shown, lines, notes, 3, below=below, conventions=conventions)

@@ -15,11 +15,11 @@ import pandas as pd
 from icy.analysis.cells import EMPTY, LOG_COLUMNS, OTHER_COLUMNS, Cell, Mark
 from icy.analysis.order import ORDERED
 from icy.core.checks import number_or_text
+from icy.core.conventions import Convention
 from icy.core.errors import InvalidSettingError
 from icy.core.escapes import csv_table, html, in_a_line, latex, markdown
 from icy.core.files import write_atomically
 from icy.core.text import markdown_table
-from icy.metrics.conventions import Convention
 
 Line = tuple[list[str], dict[str, Cell]]  # labels of a row, and its cells by column
 Marker = Callable[[str, Mark], str]  # writes the mark of a cell into its text

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from icy.core.checks import whole_number
+from icy.core.conventions import conventions_json
 from icy.core.errors import UnknownNameError, unknown
 from icy.core.fields import checked
 from icy.core.surroundings import standard_state
-from icy.metrics.conventions import conventions_json
 
 from .conventions import game_conventions
 from .final import evaluate_agents

@@ -106,8 +106,8 @@ def _ceiling_of_context(facts: _Facts, score: Score) -> str:
         return ""
     attributes = facts.table.attributes
     return (
-        f"by co-occurrence, a language with a token of its own for each value has 1 / A^2 = {1 / attributes**2:.3g}, and "
-        f"no language has more than 1 / A = {1 / attributes:.3g}"
+        f"by co-occurrence, a language with a token of its own for each value has 1 / A^2 = {1 / attributes**2:.3g}, "
+        f"and no language has more than 1 / A = {1 / attributes:.3g}"
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icy.core.checks import whole_number
+from icy.core.conventions import conventions_json
 from icy.core.errors import IcyError, InvalidSettingError, PluginError, unknown
 from icy.core.registry import Entry, registry
 from icy.core.streams import stream
@@ -17,7 +18,6 @@ from icy.core.surroundings import standard_state
 from icy.languages.table import Table
 
 from .construction import note_of
-from .conventions import conventions_json
 from .repeated import of_repeated_rows
 from .score import Score, undefined
 from .significance import PermutationTest, compare_with_chance, draw_permutations, resolve_alternative
@@ -83,10 +83,10 @@ def evaluate(
         progress: called with the number of permutations done and the total, for each metric.
 
     Returns:
-        One row: `name`, `rows`, `attributes`, `length`, `vocab_size`, `distinct_messages`, a column per metric, a
-        column `<metric>_why` with the reason if its value is undefined (NaN), a column `<metric>_note` with the reason
-        if the sizes of the table determine or bound the value, and a column `<metric>_error` for each with a standard
-        error. `conventions` has the conventions of every metric as JSON. With permutations, `<metric>_chance` is the mean over them, `<metric>_chance_sd` their
+        One row: `name`, `rows`, `attributes`, `length`, `vocab_size`, `distinct_messages`; a column per metric, with
+        `<metric>_why`, the reason if its value is undefined (NaN), `<metric>_note`, the reason if the sizes of the
+        table determine or bound it, and `<metric>_error`, its standard error if there is one; and `conventions`, those
+        of all metrics as JSON. With permutations, `<metric>_chance` is the mean over them, `<metric>_chance_sd` their
         standard deviation, `<metric>_chance_low` and `<metric>_chance_high` the ends of their 95% interval, and
         `<metric>_p` the p-value. `attrs["scores"]` holds the scores by metric. A metric that cannot score the table is
         NaN, with the reason; if it is the only one, it raises.

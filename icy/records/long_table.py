@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from icy.config.protocols import BASELINE, SCRATCH
 from icy.config.settings import OF_PRETRAINING, PRESETS, settings_for
+from icy.core.conventions import conventions_json
 from icy.core.escapes import csv_table
 from icy.core.files import write_atomically
-from icy.metrics.conventions import conventions_json
 
 from .kinds import job_kind, kind_of
 from .record import CROSSINGS, Record, checks_of, value_of

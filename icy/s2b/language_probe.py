@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from icy import metrics as icy_metrics
 from icy.core.checks import whole_number
+from icy.core.conventions import conventions_json
 from icy.core.registry import SPEAKER, registry
 from icy.core.surroundings import standard_state
-from icy.metrics.conventions import conventions_json
 from icy.s2b.players.base import Player, seated
 
 from .channel import END
@@ -41,6 +41,7 @@ def probe_language(
     metrics: str | Iterable[str] = LANGUAGE,
     episodes: int = 20,
     seed: int = 123,
+    permutations: int | None = None,
     **given: Unpack[GameOptions],
 ) -> "pd.DataFrame":
     """Score the language of a speaker: it plays an episode, and then names every stimulus of its space (MetaRG24).
@@ -51,6 +52,7 @@ def probe_language(
         metrics: names or wildcards, see `icy.metrics.evaluate`.
         episodes: number of episodes.
         seed: seed of the episodes, see `evaluate`.
+        permutations: number of permutations of the messages for a permutation test of every metric; None for no test.
         **given: settings by name, see GameSettings.
 
     Returns:
@@ -72,9 +74,9 @@ def probe_language(
     for language in frozen_languages(speaker, chosen, episode_seeds(seed, episodes)):
         ended = END if (language.messages == END).any() else None
         table = icy_metrics.Table.of(language.meanings, language.messages, eos=ended, one_hot="no", argmax=False)
-        row = icy_metrics.evaluate(table, metrics=metrics)
-        scores = {name: row[name][0] for name in row.attrs["scores"]}
-        scores["conventions"] = row["conventions"][0]
+        row = icy_metrics.evaluate(table, metrics=metrics, permutations=permutations)
+        scored = [name for name in row if any(name.startswith(metric) for metric in row.attrs["scores"])]
+        scores = {name: row[name][0] for name in (*scored, "conventions")}
         facts = {"episode": language.seed, "space": language.space, "messages": int(row["distinct_messages"][0])}
         found.append(facts | scores)
     return pd.DataFrame(found)

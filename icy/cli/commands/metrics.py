@@ -15,9 +15,10 @@ import click
 
 from icy.cli import completion
 from icy.cli.exit_codes import Interrupted
-from icy.cli.options import FORMATS, SPREADS, Assignment, Seeds, plugin_option, together
+from icy.cli.options import FORMATS, SPREADS, Assignment, Seeds, permutations_option, plugin_option, together
 from icy.cli.output import checked_plot, checked_rows_file, joined, note, print_table, save_figure, stderr, write_rows
 from icy.cli.session import set_up_log
+from icy.config.settings import OPEN
 from icy.core.checks import number_or_text, seed_list
 from icy.core.errors import InvalidSettingError, StoreError, quoted
 from icy.core.logs import log_level
@@ -59,6 +60,8 @@ SUFFIXES = (
     ".msg",
 )  # of files, also missing ones
 DRAWN_PAIRS = 1_000_000  # beyond, for a standard error of about 0.001 at most
+
+STARTED = "V counts the start symbol too, which the agents said; --symbols V excludes it when they are trained"
 
 EPILOG = """\b
 Examples:
@@ -146,12 +149,7 @@ MEASURED = together(
     click.option(
         "--resamples", type=click.IntRange(min=2), default=100, show_default=True, help="Number of bootstrap resamples."
     ),
-    click.option(
-        "--permutations",
-        type=click.IntRange(min=1),
-        metavar="M",
-        help="Show every metric's value by chance, and its p-value, from M permutations of the messages, such as 1000.",
-    ),
+    permutations_option,
 )
 SHOWN = together(
     click.option(
@@ -225,6 +223,7 @@ def metrics_command(
     files = [source.name for source in todo if source.file]
     todo = [replace(s, name=s.file) if s.file and files.count(s.name) > 1 else s for s in todo]
     by_chance: dict[str, dict[str, list[float]]] = {}
+    started = False  # whether a language has the start symbol
     try:
         with _progress(todo, names, quiet) as (told, pairs_done, permutations_done):
             for source in todo:
@@ -241,6 +240,7 @@ def metrics_command(
                     progress=permutations_done,
                 )
                 found.append(row.assign(name=source.name, seed=source.seed))
+                started |= _has_start(source.record, table)
                 if permutations is None:  # which show as much
                     for name, value in values_by_chance(table, names, own).items():
                         if row[name][0] == value:  # whatever the messages mean, as a note says
@@ -250,7 +250,7 @@ def metrics_command(
         if found:
             print_table(_table(found, names, spread), format_)
         raise Interrupted(f"{len(found)} of {len(todo)} languages are measured.") from None
-    bias = _bias(by_chance)
+    bias = [*([STARTED] if started else []), *_bias(by_chance)]
     print_table(_table(found, names, spread, bias), format_)
     if format_ in ("csv", "json") and not quiet:  # which have no room for it
         for sentence in bias:
@@ -323,6 +323,11 @@ def _as_reported(
         return source.table().rows(reported_meanings(source.record))
 
     return [replace(source, table=partial(compared, source)) for source in pairs], pair_conventions({})
+
+
+def _has_start(record: Record | None, table: Table) -> bool:
+    """Return whether senders of a record could say the start symbol, and did."""
+    return record is not None and record["representation"] in OPEN and table.vocab_size > record["vocab_size"]
 
 
 def _row_names(records: Sequence[Record]) -> list[str]:

@@ -24,11 +24,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
+from icy.core.conventions import Convention
 from icy.core.errors import InvalidSettingError, StoreError, what_and_where
 from icy.core.logs import log_level
 from icy.experiments.plan import Plan
 from icy.experiments.watcher import Watcher
-from icy.metrics.conventions import Convention
 from icy.records.kinds import kind_of
 from icy.records.record import Record, plain_key, value_of
 

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from icy.core.registry import registry
+from .registry import registry
 
 HEADED = {"topsim": ("message",)}  # conventions that a heading always shows
 OF_READING = ("eos", "vocab_size", "seed")  # of how a table is read or drawn from: never in a heading
-OF_RUNNING = ("messages", "device", "workers", "progress", *OF_READING)  # arguments that are no conventions
 
 
 @dataclass(frozen=True)
@@ -22,7 +21,7 @@ class Convention:
         values: by the names of its arguments, as in `Score.conventions`.
 
     Example:
-        >>> from icy.metrics.conventions import Convention
+        >>> from icy.core.conventions import Convention
         >>> used = Convention("topsim", {"correlation": "spearman", "message": "hamming", "eos": None})
         >>> used.heading(), used.text, used.note()
         ('topsim (hamming)', 'correlation=spearman, message=hamming', 'topsim: correlation spearman, message hamming')
@@ -70,8 +69,11 @@ class Convention:
 
 
 def conventions_json(conventions: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return the conventions in use of some metrics as JSON, a dictionary by metric; "" for no metrics."""
-    found = {name: Convention(name, values).used for name, values in conventions.items()}
+    """Return the conventions of some metrics as JSON, a dictionary by metric; "" for no metrics."""
+    found = {
+        metric: {name: value for name, value in values.items() if value is not None and value not in ((), [])}
+        for metric, values in conventions.items()
+    }
     return json.dumps(found, default=str) if found else ""
 
 
@@ -98,12 +100,6 @@ def read_conventions(cells: Iterable[Any]) -> dict[str, Convention]:
         )
         for metric, values in found.items()
     }
-
-
-def usual_convention(metric: str, **values: Any) -> Convention:
-    """Return the conventions that a metric has by default, with some of them changed."""
-    own = {name: value for name, value in _defaults(metric).items() if name not in OF_RUNNING}
-    return Convention(metric, {**own, **values})
 
 
 def _defaults(metric: str) -> dict[str, Any]:
