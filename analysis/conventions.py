@@ -15,12 +15,13 @@ def conventions_of(long: pd.DataFrame, kind: str = "probe") -> dict[str, Convent
 
     Args:
         long: a long table, or curves, with the column `conventions` of newer versions.
-        kind: the kind of job of a table that does not say it.
+        kind: the kind of job of a table whose rows do not have one with metrics.
     """
     found = read_conventions(long["conventions"]) if "conventions" in long else {}
     if found:
         return found
-    return usual_conventions(kind_of_rows(long, kind) if "kind" in long else job_kind(kind))
+    own = usual_conventions(kind_of_rows(long, kind)) if "kind" in long else {}
+    return own or usual_conventions(job_kind(kind))
 
 
 def usual_conventions(kind: JobKind) -> dict[str, Convention]:

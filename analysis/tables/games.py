@@ -55,6 +55,7 @@ NOTES = (
     "CBM: concept best matching, with its rates of ambiguous words, paraphrases and unmatched concepts; chance: that "
     "of random words; holistic: that of a random message for every phrase",
 )
+CHANCE_NOTE = "the command icy metrics FOLDER --permutations 1000 gives chance and p of every metric of these languages"
 DECIMALS = 2
 
 
@@ -86,7 +87,7 @@ def games_table(results: Results, spread: str = "sd", *, compare: Any = None, co
             cells = {said: own.beside(name, cells[said]) for name, said in shown.items()}
         lines.append(([*map(whole_text, key), str(part["seed"].nunique())], cells))
     headings = [*labels.values(), "seeds"]
-    notes = [*NOTES, *_further_notes(long, spread)]
+    notes = [*NOTES, CHANCE_NOTE, *_further_notes(long, spread)]
     what = compare or compared or "other"
     return BiasTable(
         "agents of multi-target games",

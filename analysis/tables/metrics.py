@@ -75,7 +75,9 @@ def reasons(scores: pd.DataFrame, metrics: Sequence[str], label: str = "name") -
     everything, found = in_order(scores[label]), []
     for metric in metrics:
         column = f"{metric}_note"
-        noted = scores[scores[column].fillna("") != ""] if column in scores else scores[:0]
+        if column not in scores:
+            continue
+        noted = scores[scores[column].fillna("") != ""]
         for note, part in noted.groupby(column, sort=False):
             names = in_order(part[label])
             of = "" if names == everything else f" of {listed(names)}"
