@@ -8,6 +8,7 @@ import io
 import json
 import pkgutil
 import re
+from functools import cache
 from types import ModuleType
 from typing import Any
 
@@ -76,12 +77,14 @@ def records(jobs: Any, names: list[str], curve: list[Any]) -> list[Record]:
     ]
 
 
+@cache
 def pairs(**given: Any) -> list[Record]:
     points = [[step, 0.5, 0.3, 0.2, None, None] for step in (0, 10)]
     jobs = pair_jobs(EndToEndSpec.asked(sender="FC2L", receiver="RNN1L:GRU", **PAIRS, **given))
     return records(jobs, ["end_to_end_accuracy", "end_to_end_loss", "topsim"], points)
 
 
+@cache
 def in_games() -> list[Record]:
     scores = [name for name in SCORES if name != "accuracy"]
     return records(
@@ -89,11 +92,13 @@ def in_games() -> list[Record]:
     )
 
 
+@cache
 def agents() -> list[Record]:
     jobs = agent_jobs(S2BSpec.asked(learner="pair", core="pairs", quick=True))
     return records(jobs, [*LEARNED, "support", "floor", "observations"], [])
 
 
+@cache
 def scores() -> pd.DataFrame:
     found = [
         evaluate(icy.make_language(name, "2x3", 4, 2), metrics=NAMES).assign(name=name, seed=1)
@@ -107,6 +112,7 @@ def emergence() -> Figure:
     return plot_emergence(Emergence.of(probes(ratios), games({name: [n / 10] for n, name in enumerate("ABCD")})))
 
 
+@cache
 def languages() -> pd.DataFrame:
     return probe_language("posdis", metrics=["topsim", "ami"], episodes=1, permutations=3).assign(speaker="posdis")
 
