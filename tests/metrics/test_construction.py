@@ -35,7 +35,7 @@ def scored(meanings: Any, messages: Any, metrics: Any = METRICS, **given: Any) -
         ("abcdef", "ami", 1.0, "every label and every message occurs once: 1 by convention"),
         ("aabbcc", "ami", 0.0, "every label occurs once"),
         ("abcdef", "mutual_information", math.log2(6), "no message occurs twice"),
-        ("abcdef", "posdis", math.log2(1.5) / math.log2(6), "every position that changes has another token in each row"),
+        ("abcdef", "posdis", math.log2(1.5) / math.log2(6), "every position that changes has another token"),
         ("aabbcc", "hce", None, "fewer positions (1) than attributes (2) change, and each encodes one: at most 0.5"),
         ("aabbcc", "residual_entropy", None, "at least 0.5"),
         ("aabbcc", "factor_vae", None, "only one position changes and wins every vote"),
@@ -74,6 +74,8 @@ def test_what_is_the_same_for_any_meanings_is_so_in_another_order(kind: int) -> 
         }[kind]
         given, permuted = scored(meanings, messages), scored(meanings, messages[draws.permutation(rows)])
         for name, score in given.items():
+            if score.why:
+                continue
             bound = float(score.note.split()[-1]) if re.search("at (least|most) ", score.note) else score.value
             assert score.value >= bound - 1e-3 if "at least" in score.note else score.value <= bound + 1e-3
             if SAME in score.note or "for any" in score.note or "whatever" in score.note:
