@@ -11,11 +11,11 @@ from icy.records.kinds import JobKind, job_kind, kind_of_rows
 
 
 def conventions_of(long: pd.DataFrame, kind: str = "probe") -> dict[str, Convention]:
-    """Return the conventions of each metric in a long table; of a table without the column, those of its kind of job.
+    """Return the conventions of each metric in a long table; without the column, the default of its kind of job.
 
     Args:
         long: a long table, or curves, with the column `conventions` of newer versions.
-        kind: the kind of job of a table whose rows do not have one with metrics.
+        kind: the kind of job, for a table without kinds or metrics of a kind.
     """
     found = read_conventions(long["conventions"]) if "conventions" in long else {}
     if found:

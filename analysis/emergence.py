@@ -114,7 +114,7 @@ class Emergence:
         return cls(table, conventions_of(long_of(games, empty=True), "games"))
 
     def heading(self, score: str) -> str:
-        """Return what a score of emerged languages is called, with the convention of a metric."""
+        """Return the label of a score of emerged languages, with the convention of a metric."""
         used = self.conventions.get("cbm" if score == "above_chance" else score)
         return EMERGED[score] if used is None else used.heading(EMERGED[score])
 

@@ -56,7 +56,7 @@ def start_symbol(like: Hidden, symbols: int) -> Float[Tensor, "*stack batch voca
 
 
 def allowed(representation: Representation, scores: Scores) -> Scores:
-    """Return scores with those of symbols that cannot be said in a representation at minus infinity."""
+    """Return scores in which symbols that cannot be said in a representation have minus infinity."""
     return representation.allowed(scores) if isinstance(representation, SpokenSymbols) else scores
 
 

@@ -143,7 +143,7 @@ def _section(place: int, section: Section) -> str:
         f'<span role="status" data-count="{place}"></span></p>',
         _table(place, section),
         *(f"<p class='note'>{escaped(note)}</p>" for note in section.table.remarks("bold: best, italic: worst")),
-        "<p class='note'><a href='#pitfalls'>What these numbers mean, and what they do not mean</a></p>",
+        "<p class='note'><a href='#pitfalls'>How to read these numbers: pitfalls</a></p>",
         _charts(place, section),
         _failures(section),
         _settings(section),

@@ -112,7 +112,7 @@ class Section:
 
     @property
     def axes(self) -> list[str]:
-        """What the numbers of a point of the curves are called, metrics with their conventions."""
+        """Labels of the numbers of a point of the curves, metrics with their conventions."""
         used = conventions_of(self.long)
         return [used[name].heading(name) if name in used else name for name in self.points]
 

@@ -149,11 +149,11 @@ def _topsim_notes(long: pd.DataFrame) -> list[str]:
     if used is None:
         return []
     if used.values.get("pairs") != "all":
-        return [f"{used.note()}; under the preset published it is of the messages of the last training batch"]
+        return [f"{used.note()}, of the messages of the last training batch (preset published)"]
     return [
-        f"{used.note()}; of up to 512 meanings of the last evaluation. The command icy metrics FOLDER -m topsim "
-        "--as-reported gives the same value, with --permutations 1000 also chance and p, and without --as-reported the "
-        "value by edit distance over all meanings"
+        f"{used.note()}, of up to 512 meanings of the last evaluation",
+        "the same topsim: icy metrics FOLDER -m topsim --as-reported, with --permutations 1000 also chance and p; "
+        "without --as-reported: by edit distance, of all meanings",
     ]
 
 

@@ -65,7 +65,7 @@ def shown_columns(scores: pd.DataFrame, metrics: Sequence[str]) -> list[str]:
 
 
 def chance_note(several: str) -> str:
-    """Return what the columns and lines of a permutation test are; `several` says what each row is made of."""
+    """Describe the columns and lines of a permutation test; each row is made of `several` things, such as seeds."""
     which = f", the largest over {several}" if several else ""
     return f"chance: mean ± standard deviation over permutations of the messages; p: their test{which}"
 

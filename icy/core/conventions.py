@@ -80,8 +80,8 @@ def conventions_json(conventions: Mapping[str, Mapping[str, Any]]) -> str:
 def read_conventions(cells: Iterable[Any]) -> dict[str, Convention]:
     """Return the conventions of each metric in a column that `conventions_json` wrote.
 
-    Where rows differ in a convention, its value is all of theirs, as in "all or ordered". Cells that hold no
-    conventions are left out, as those of old files are.
+    Where rows differ in a convention, its value is all of theirs, as in "all or ordered". Cells without
+    conventions are left out, as in old files.
     """
     found: dict[str, dict[str, dict[str, Any]]] = {}
     for cell in dict.fromkeys(cell for cell in cells if isinstance(cell, str) and cell):

@@ -2,7 +2,7 @@
 
 Of a value that is undefined, the metric itself gives the reason (`Score.why`). A value that is defined may still be
 determined by the sizes of the table or by how often messages occur. Then it is the same in every order of the messages,
-and a high or low value is no finding about the language.
+and a high or low value is not a finding about the language.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ SAME = "the value is the same whichever meaning each message belongs to"
 
 
 def note_of(table: Table, score: Score) -> str:
-    """Return why a score is what it is by the construction of its table, or what its ceiling is; "" for no reason.
+    """Return the reason for a value that the sizes of a table determine, or its bound; "" for other values.
 
     Args:
-        table: what was scored.
+        table: the meanings and messages.
         score: of a metric that is defined; the note among its details, if there is one, comes first.
     """
     if score.why:
@@ -147,13 +147,13 @@ def _all_different(facts: _Facts, score: Score) -> str:
     if not facts.differ(facts.messages):
         return ""
     value = "1" if score.conventions["normalised"] else "the entropy of the meanings"
-    return f"no message occurs twice: {value} for any such messages"
+    return f"no message occurs twice: {value} for any unique messages"
 
 
 def _no_conflict(facts: _Facts, score: Score) -> str:
     if score.value or facts.identifying < len(facts.varying):
         return ""
-    return "as many positions as attributes have another token in each row: 0 for any such messages"
+    return "as many positions as attributes have another token in each row: 0 for any unique messages"
 
 
 def _paired(facts: _Facts, score: Score) -> str:

@@ -147,7 +147,7 @@ def resolution_of(record: Record) -> float:
 def game_curves(records: Iterable[Record]) -> pd.DataFrame:
     """Return one row per pair and reading of its game: the columns of ROW, grammar, seed, and the points of the curve.
 
-    `conventions` has those of its metrics as JSON.
+    The column `conventions` describes the metrics, as JSON.
 
     Results of other kinds are left out.
     """

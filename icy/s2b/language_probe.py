@@ -57,7 +57,7 @@ def probe_language(
 
     Returns:
         A row per episode: `episode`, its seed; `space`, its numbers of values; `messages`, the number of different
-        messages; a column per metric; and `conventions`, those of the metrics as JSON.
+        messages; a column per metric; and `conventions`, a JSON dictionary by metric.
 
     Raises:
         IcyError: unknown names, settings that are not accepted, or a speaker without `utter`.
@@ -158,7 +158,7 @@ def disentanglement(
         **given: settings by name, see GameSettings.
 
     Returns:
-        A row per episode, with a column per metric, and `conventions`, those of the metrics as JSON.
+        A row per episode, with a column per metric, and `conventions`, a JSON dictionary by metric.
 
     Raises:
         IcyError: unknown names, or settings that are not accepted.

@@ -304,7 +304,7 @@ def _spoken(path: Path, eos: str | None) -> list[Source]:
 def _as_reported(
     todo: Sequence[Source], names: Sequence[str], chosen: Mapping[str, Mapping[str, Any]]
 ) -> tuple[list[Source], dict[str, dict[str, Any]]]:
-    """Return the tables of which end-to-end runs report topsim, and its conventions there.
+    """Return the tables behind the topsim of end-to-end runs, and its conventions.
 
     Raises:
         InvalidSettingError: something else is to be scored, or conventions of topsim were given.

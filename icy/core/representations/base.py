@@ -66,12 +66,12 @@ class SpokenSymbols(Symbols):
     """A representation in which a sender may also say the start symbol.
 
     Attributes:
-        symbols: that a sender can say: "V+1", the vocabulary and the start symbol, or "V", the vocabulary alone. The
-            scores of the sender itself are restricted by `icy.training.engine.make_model`, and here what it reads back.
+        symbols: that a sender can say: "V+1", the vocabulary and the start symbol, or "V", the vocabulary alone. This
+            class restricts the symbols that a sender reads back; `icy.training.engine.make_model` restricts its scores.
     """
 
     symbols: str = field(default=WITH_START, kw_only=True)
 
     def allowed(self, scores: StepScores) -> StepScores:
-        """Return scores with those of symbols that cannot be said at minus infinity."""
+        """Return scores in which symbols that cannot be said have minus infinity."""
         return without_start(scores) if self.symbols == VOCABULARY else scores

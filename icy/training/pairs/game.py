@@ -325,7 +325,7 @@ def _topsim(meanings: Tensor, messages: Tensor, settings: TrainingSettings) -> f
 
 
 def reported_meanings(record: Record) -> IntArray:
-    """Return the numbers of the meanings of which a pair's record has the topsim, [N].
+    """Return the numbers of the meanings that the topsim in a pair's record compares, [N].
 
     Raises:
         InvalidSettingError: under the preset `published`, topsim is of messages in training that were not kept.
@@ -333,8 +333,8 @@ def reported_meanings(record: Record) -> IntArray:
     settings, space = TrainingSettings(**record["config"]["settings"]), MeaningSpace.of(record["meanings"])
     if settings.training_readings:
         raise InvalidSettingError(
-            f"The topsim of {record['model']} with seed {record['seed']} is of its last training batch (preset "
-            "published), whose messages were not kept: leave out --as-reported."
+            f"Under the preset published, the topsim of {record['model']} with seed {record['seed']} compares messages "
+            "of the last training batch, which were not kept: leave out --as-reported."
         )
     key = stream_key(record["seed"], "meanings", "report" if settings.fresh_reading else "check")
     keys = torch.tensor([key], dtype=torch.int64, device="cpu")
