@@ -36,9 +36,10 @@ SILENT = "silent"
 OPEN = ("soft", "gumb", "discr")  # representations in which a sender can say the start symbol
 
 
-def _only(*representations: str, kind: str | None = None) -> Mapping[str, tuple[str, ...]]:
+def _only(*representations: str, kind: str = "") -> Mapping[str, tuple[str, ...]]:
     """Mark a setting that has no effect under other representations or in another kind of run."""
-    return {name: value for name, value in (("representation", representations), ("kind", (kind,))) if any(value)}
+    only = {"representation": representations, "kind": (kind,) if kind else ()}
+    return {name: values for name, values in only.items() if values}
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,7 @@ def probe_language(
         ended = END if (language.messages == END).any() else None
         table = icy_metrics.Table.of(language.meanings, language.messages, eos=ended, one_hot="no", argmax=False)
         row = icy_metrics.evaluate(table, metrics=metrics, permutations=permutations)
-        scored = [name for name in row if any(name.startswith(metric) for metric in row.attrs["scores"])]
+        scored = [name for name in row if str(name).startswith(tuple(row.attrs["scores"]))]
         scores = {name: row[name][0] for name in (*scored, "conventions")}
         facts = {"episode": language.seed, "space": language.space, "messages": int(row["distinct_messages"][0])}
         found.append(facts | scores)
