@@ -23,18 +23,17 @@ from .score import Score
 SAME = "the value is the same whichever meaning each message belongs to"
 
 
-def note_of(table: Table, score: Score) -> str:
+def note_of(facts: Facts, score: Score) -> str:
     """Return the reason for a value that the sizes of a table determine, or its bound; "" for other values.
 
     Args:
-        table: the meanings and messages.
+        facts: of the table.
         score: of a metric that is defined; the note among its details, if there is one, comes first.
     """
     if score.why:
         return ""
     if note := score.details.get("note"):
         return str(note)
-    facts = _Facts(table)
     if facts.alike:
         return f"all messages are alike: {f'{ALIKE[score.metric]} for any meanings' if score.metric in ALIKE else SAME}"
     rule = RULES.get(score.metric)
@@ -42,7 +41,7 @@ def note_of(table: Table, score: Score) -> str:
 
 
 @dataclass(frozen=True)
-class _Facts:
+class Facts:
     """Facts about the sizes of a table."""
 
     table: Table
@@ -55,7 +54,7 @@ class _Facts:
     @property
     def alike(self) -> bool:
         """Whether all messages are alike."""
-        return bool(self.messages.max() == 0)
+        return bool((self.table.messages == self.table.messages[:1]).all())
 
     @property
     def once(self) -> bool:
@@ -83,13 +82,13 @@ class _Facts:
         return sum(map(self.differ, self.changing))
 
 
-def _positional(facts: _Facts, score: Score) -> str:
+def _positional(facts: Facts, score: Score) -> str:
     if facts.changing and facts.identifying == len(facts.changing):
         return f"every position that changes has another token in each row: {SAME}"
     return ""
 
 
-def _assigned(facts: _Facts, score: Score) -> str:
+def _assigned(facts: Facts, score: Score) -> str:
     """Of HCE and residual entropy, which divide the positions among the attributes."""
     if note := _positional(facts, score):
         return note
@@ -101,7 +100,7 @@ def _assigned(facts: _Facts, score: Score) -> str:
     return f"fewer positions ({positions}) than attributes ({attributes}) change, and each encodes one: {bound}"
 
 
-def _ceiling_of_context(facts: _Facts, score: Score) -> str:
+def _ceiling_of_context(facts: Facts, score: Score) -> str:
     if score.conventions["alignment"] != "cooccurrence" or score.conventions["smoothing"]:
         return ""
     attributes = facts.table.attributes
@@ -111,20 +110,20 @@ def _ceiling_of_context(facts: _Facts, score: Score) -> str:
     )
 
 
-def _ceiling_of_sap(facts: _Facts, score: Score) -> str:
+def _ceiling_of_sap(facts: Facts, score: Score) -> str:
     if note := _positional(facts, score):
         return note
     guessing = [1 / (int(factor.max()) + 1) for factor in facts.varying]
     return f"an ideal language has {1 - sum(guessing) / len(guessing):.3g}, as guessing a value has the rest"
 
 
-def _single_sums(facts: _Facts, score: Score) -> str:
+def _single_sums(facts: Facts, score: Score) -> str:
     if len(facts.varying) > 1 or score.conventions["composition"] != "additive" or score.value > 1e-9:
         return ""
     return "only one attribute changes, so every message is the sum of one part: 0 for any language without synonyms"
 
 
-def _unrepeated(facts: _Facts, score: Score) -> str:
+def _unrepeated(facts: Facts, score: Score) -> str:
     """Of CBM: each word, or each concept, is matched with any that it occurs with."""
     table = facts.table
     said = table.messages[table.messages != PAD]
@@ -135,7 +134,7 @@ def _unrepeated(facts: _Facts, score: Score) -> str:
     return f"no concept occurs twice: {SAME}" if all(map(facts.differ, table.factors)) else ""
 
 
-def _one_dimension(facts: _Facts, score: Score) -> str:
+def _one_dimension(facts: Facts, score: Score) -> str:
     return (
         "only one position changes and wins every vote: about 1 / A for any language"
         if len(facts.changing) == 1
@@ -143,20 +142,20 @@ def _one_dimension(facts: _Facts, score: Score) -> str:
     )
 
 
-def _all_different(facts: _Facts, score: Score) -> str:
+def _all_different(facts: Facts, score: Score) -> str:
     if not facts.differ(facts.messages):
         return ""
     value = "1" if score.conventions["normalised"] else "the entropy of the meanings"
     return f"no message occurs twice: {value} for any unique messages"
 
 
-def _no_conflict(facts: _Facts, score: Score) -> str:
+def _no_conflict(facts: Facts, score: Score) -> str:
     if score.value or facts.identifying < len(facts.varying):
         return ""
     return "as many positions as attributes have another token in each row: 0 for any unique messages"
 
 
-def _paired(facts: _Facts, score: Score) -> str:
+def _paired(facts: Facts, score: Score) -> str:
     if score.conventions["units"] != "messages" or not facts.differ(facts.messages):
         return ""
     return f"no message occurs twice: {SAME}" if facts.differ(together(*facts.table.factors)) else ""
@@ -169,7 +168,7 @@ ALIKE = {
     "message_entropy": "0",
     "unique_messages": "1",
 }
-RULES: dict[str, Callable[[_Facts, Score], str]] = {
+RULES: dict[str, Callable[[Facts, Score], str]] = {
     "posdis": _positional,
     "hce": _assigned,
     "residual_entropy": _assigned,

@@ -17,7 +17,7 @@ from icy.core.streams import stream
 from icy.core.surroundings import standard_state
 from icy.languages.table import Table
 
-from .construction import note_of
+from .construction import Facts, note_of
 from .repeated import of_repeated_rows
 from .score import Score, undefined
 from .significance import PermutationTest, compare_with_chance, draw_permutations, resolve_alternative
@@ -150,10 +150,10 @@ def score_all(
     if permutations is not None:
         rows = _exchangeable(table)
         orders = draw_permutations(len(rows), permutations, seed)
-    found = {}
+    found, facts = {}, Facts(table)
     for name, entry in named.items():
         score = _one(entry, table, conventions.get(name, {}), alone=len(entries) == 1)
-        found[name] = replace(score, note=note_of(table, score))
+        found[name] = replace(score, note=note_of(facts, score))
         if errors == "bootstrap" and not found[name].why:
             found[name] = _bootstrapped(entry, table, conventions.get(name, {}), found[name], resamples, seed)
         if permutations is not None:

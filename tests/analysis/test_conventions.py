@@ -34,6 +34,7 @@ from icy.core.conventions import OF_READING, Convention
 from icy.core.registry import registry
 from icy.experiments.end_to_end import pair_jobs
 from icy.experiments.report import report_sections
+from icy.experiments.trackers.base import parameters_of
 from icy.games.comparison import GameChanges, compare, one_player
 from icy.games.conventions import game_conventions
 from icy.games.evaluation import matching, similarity
@@ -230,6 +231,7 @@ def test_rows_have_conventions_that_can_be_read() -> None:
         shown = {metric_named(column) for column in frame if frame[column].notna().any()} - {None}
         assert shown <= read, name
     assert json.loads(rows["e2e"]["conventions"][0])["topsim"]["message"] == "hamming"
+    assert "message=hamming" in str(parameters_of(pairs()[0])["convention.topsim"])
 
 
 def test_older_files_are_read_as_before() -> None:
