@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from icy.analysis.cells import SPREADS, Cell, cell_of, checked_spread
-from icy.analysis.conventions import conventions_of
+from icy.analysis.conventions import conventions_of, undefined_notes, with_reason
 from icy.analysis.order import in_order
 from icy.analysis.wording import LETTERS, heading, text_of
 from icy.config.settings import OPEN
@@ -59,7 +59,7 @@ def end_to_end_table(results: Results, spread: str = "sd", *, compare: Any = Non
             if group[measure].notna().any() or measure == "end_to_end_accuracy":
                 cells = {
                     str(g): replace(
-                        cell_of(part.assign(value=part[measure]), spread),
+                        with_reason(cell_of(part.assign(value=part[measure]), spread), part, measure),
                         reference=references.get((int(first["row"]), str(g), measure)),
                     )
                     for g, part in group.groupby("grammar", sort=False)
@@ -172,8 +172,5 @@ def _notes(long: pd.DataFrame, spread: str) -> list[str]:
         notes.append("sender and receiver accuracy are those on the language of pre-training")
     if long["topsim"].notna().any():
         notes += _topsim_notes(long)
-    if long["topsim"].notna().any() and (undefined := int(played["topsim"].isna().sum())):
-        notes.append(
-            f"topsim is undefined in {undefined} of {counted(len(long), 'run')}, where all meanings are called the same"
-        )
+    notes += undefined_notes(long)
     return [*notes, *failures(long)]

@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from icy.analysis.cells import SPREADS, cell_of, cell_of_values, checked_spread
-from icy.analysis.conventions import of_columns
+from icy.analysis.cells import SPREADS, Cell, cell_of, cell_of_values, checked_spread
+from icy.analysis.conventions import of_columns, undefined_notes, with_reason
 from icy.analysis.literature.games import references
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted
@@ -81,13 +81,13 @@ def games_table(results: Results, spread: str = "sd", *, compare: Any = None, co
     beside = references(compare) if compare else {}
     lines: list[Line] = []
     for key, part in long.groupby(list(labels), sort=False, dropna=False):
-        cells = {said: cell_of(part.assign(value=part[name]), spread) for name, said in shown.items()}
+        cells = {said: _cell(part, name, spread) for name, said in shown.items()}
         own = beside.get(_row_of(part))
         if own is not None:
             cells = {said: own.beside(name, cells[said]) for name, said in shown.items()}
         lines.append(([*map(whole_text, key), str(part["seed"].nunique())], cells))
     headings = [*labels.values(), "seeds"]
-    notes = [*NOTES, CHANCE_NOTE, *_further_notes(long, spread)]
+    notes = [*NOTES, CHANCE_NOTE, *undefined_notes(long), *_further_notes(long, spread)]
     what = compare or compared or "other"
     return BiasTable(
         "agents of multi-target games",
@@ -100,6 +100,10 @@ def games_table(results: Results, spread: str = "sd", *, compare: Any = None, co
         spread=spread,
         conventions=of_columns(long, shown, "games"),
     )
+
+
+def _cell(part: pd.DataFrame, name: str, spread: str) -> Cell:
+    return with_reason(cell_of(part.assign(value=part[name]), spread), part, name)
 
 
 def with_settings(long: pd.DataFrame) -> pd.DataFrame:

@@ -182,6 +182,7 @@ def _training_notes(long: pd.DataFrame, shown: Sequence[str], spread: str) -> li
     if learned := [name for name in LEARNED if name in shown]:
         said = f"{', '.join(LEARNED[name] for name in learned)}: times 100"
         notes.append(f"{said}; distinct: share of meanings with messages of their own")
+        notes.append("chance and p of a kept speaker: icy s2b language --speaker FOLDER --permutations 1000")
         if ACQUIRED in learned:
             notes.append(
                 f"{LEARNED[ACQUIRED]}: ease of acquisition, what new listeners of the language read in the query"

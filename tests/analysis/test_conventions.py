@@ -234,6 +234,15 @@ def test_rows_have_conventions_that_can_be_read() -> None:
     assert "message=hamming" in str(parameters_of(pairs()[0])["convention.topsim"])
 
 
+def test_undefined_values_of_runs_have_their_reason() -> None:
+    for long, make in ((to_long(pairs()), end_to_end_table), (to_long(in_games()), games_table)):
+        both = pd.concat([long, long.assign(seed=2, topsim=float("nan"))], ignore_index=True)
+        table = make(both)
+        assert "topsim is undefined in 1 of 2 runs: all pairs of meanings" in table.render("text")
+        assert "are equally far apart" in table.render("csv")
+        assert "are equally far apart" in table.render("json")
+
+
 def test_older_files_are_read_as_before() -> None:
     long = to_long(pairs()).drop(columns="conventions")
     assert "topsim (hamming)" in end_to_end_table(long).render("text")
