@@ -17,6 +17,7 @@ from .statistics import LogSummary, Values, log_summary, student
 
 CUT = "†"  # marks a mean over runs of which some were cut at the cap
 CAP_SLACK = 0.05  # how far below a cut ratio another still counts as cut
+NOTED = "‡"  # marks a value that the sizes of its table determine or bound
 COARSE = "~"  # marks a mean whose checks leave more open than its seeds vary
 SPREADS: dict[str, tuple[str, Callable[[Values], float]]] = {  # name: (description, function)
     "sd": ("standard deviation over seeds", lambda v: float(v.std(ddof=1))),
@@ -77,6 +78,7 @@ class Cell:
         coarse: whether that is more than the seeds vary.
         row_seeds: number of seeds of its row in a table, if it has fewer runs; else 0.
         why: of metrics, the reasons for undefined values; empty if all are defined, None of other results.
+        note: of metrics, the reasons for values that the sizes of their tables determine or bound.
     """
 
     mean: float
@@ -92,6 +94,7 @@ class Cell:
     coarse: bool = False
     row_seeds: int = 0
     why: str | None = None
+    note: str = ""
 
     @property
     def unfinished(self) -> bool:
@@ -100,7 +103,7 @@ class Cell:
 
     def to_dict(self) -> dict[str, Any]:
         """Return mean, spread (None if undefined) and seeds; numbers of cut and failed runs if any; and what else there
-        is: the summary on the log scale, p, the resolution, the reference value, and the reasons in `why`."""
+        is: the summary on the log scale, p, the resolution, the reference value, and of metrics `why` and `note`."""
         numbers = {"mean": self.mean, "spread": self.spread}
         rare = {name: count for name, count in (("cut", self.cut), ("failed", self.failed)) if count}
         shown: dict[str, Any] = {**{k: finite(v) for k, v in numbers.items()}, "seeds": self.seeds, **rare}
@@ -113,7 +116,7 @@ class Cell:
         if self.reference is not None:
             about = self.reference
             more |= dict(zip(OTHER_COLUMNS, (about.mean, about.error, about.distance), strict=True))
-        reasons = {} if self.why is None else {"why": self.why}
+        reasons = {} if self.why is None else {"why": self.why, "note": self.note}
         return {**shown, **{k: finite(v) for k, v in more.items()}, **reasons}
 
     def below(self, what: str, decimals: int, spread: str) -> str:
@@ -127,7 +130,7 @@ class Cell:
         if not self.seeds:
             return "failed" if self.failed else "-"
         shown = number(self.mean, self.spread, decimals, "+" if signed else "")
-        shown = (COARSE if self.coarse else "") + shown + (CUT if self.cut else "")
+        shown = (COARSE if self.coarse else "") + shown + (CUT if self.cut else "") + (NOTED if self.note else "")
         if self.unfinished:
             return f"{shown} ({self.seeds} of {self.row_seeds})"
         return shown + (f" ({self.failed} failed)" if self.failed else "")

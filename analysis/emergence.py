@@ -7,16 +7,18 @@ how compositional the language is in which the same sender, with a receiver, com
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
 
 from icy.analysis.plots.tradeoff_front import COMPOSITIONAL, NOISE
+from icy.core.conventions import Convention
 from icy.core.errors import InvalidSettingError
 from icy.records.load import Results, long_of
 
 from .cells import LEAST_RATIO
+from .conventions import conventions_of
 from .statistics import RankCorrelation, rank_correlation
 
 HOLISTIC = "hol"
@@ -93,9 +95,11 @@ class Emergence:
 
     Attributes:
         table: a row per sender that was probed and has played: the columns of `sender_bias` and of `emerged`.
+        conventions: of the metrics among its columns.
     """
 
     table: pd.DataFrame
+    conventions: Mapping[str, Convention] = field(default_factory=dict)
 
     @classmethod
     def of(cls, probes: pd.DataFrame, games: Results) -> Emergence:
@@ -107,7 +111,12 @@ class Emergence:
         table = sender_bias(probes).join(emerged(games), how="inner")
         if len(table) < 4:
             raise InvalidSettingError(f"A correlation takes four senders at least, and {len(table)} are in both.")
-        return cls(table)
+        return cls(table, conventions_of(long_of(games, empty=True), "games"))
+
+    def heading(self, score: str) -> str:
+        """Return the label of a score of emerged languages, with the convention of a metric."""
+        used = self.conventions.get("cbm" if score == "above_chance" else score)
+        return EMERGED[score] if used is None else used.heading(EMERGED[score])
 
     def correlation(self, score: str, bias: str = "bias") -> RankCorrelation:
         """Return Spearman's correlation over senders of a score of their languages with a bias."""

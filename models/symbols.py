@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from icy.core.representations import Representation, sampled
+from icy.core.representations import DISCRETE, Representation, SpokenSymbols, sampled
 from icy.core.tracing import traceable
 
 from .cells import Cell
@@ -55,6 +55,11 @@ def start_symbol(like: Hidden, symbols: int) -> Float[Tensor, "*stack batch voca
     return start
 
 
+def allowed(representation: Representation, scores: Scores) -> Scores:
+    """Return scores in which symbols that cannot be said in a representation have minus infinity."""
+    return representation.allowed(scores) if isinstance(representation, SpokenSymbols) else scores
+
+
 class Feedback(nn.Module):
     """Feedback of an autoregressive sender: `Linear(V + 1, E)` of what its representation feeds back.
 
@@ -89,11 +94,13 @@ class SampledFeedback(nn.Module):
     Args:
         symbols: V + 1.
         hidden_size: E, the cell's input size.
+        representation: determines which symbols can be said.
     """
 
-    def __init__(self, symbols: int, hidden_size: int) -> None:
+    def __init__(self, symbols: int, hidden_size: int, representation: Representation = DISCRETE) -> None:
         super().__init__()
         self.symbols = symbols
+        self.representation = representation
         self.embed = SymbolEmbedding(symbols, hidden_size)
 
     def fold(self, cell: Cell) -> Folded:
@@ -106,4 +113,4 @@ class SampledFeedback(nn.Module):
 
     def seen(self, scores: Scores, step: int) -> Scores:
         """Return the token that is sampled at a step; in evaluation, the most likely one."""
-        return sampled(scores, step, self.training)
+        return sampled(allowed(self.representation, scores), step, self.training)

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from icy.analysis import style
-from icy.analysis.emergence import EMERGED, Emergence
+from icy.analysis.emergence import Emergence
 
 HEIGHT = 2.9  # inches
 SHOWN = ("topsim", "above_chance")
@@ -33,7 +33,7 @@ def plot_emergence(
         The figure.
     """
     figure, drawn = style.panels(
-        [EMERGED[name] for name in scores], axes, (style.WIDTH, HEIGHT), len(scores), sharex=True
+        [found.heading(name) for name in scores], axes, (style.WIDTH, HEIGHT), len(scores), sharex=True
     )
     families = list(dict.fromkeys(name.partition(":")[0] for name in found.table.index))
     for ax, score in zip(drawn, scores, strict=True):
@@ -45,9 +45,9 @@ def plot_emergence(
                 linewidth=0.7, color=style.COLOURS[place % len(style.COLOURS)], label=family,
             )  # fmt: skip
         rho = found.correlation(score, bias)
-        style.head(ax, f"{EMERGED[score]}\nSpearman {rho}", style.WIDTH / len(scores))
+        style.head(ax, f"{found.heading(score)}\nSpearman {rho}", style.WIDTH / len(scores))
         ax.set_xlabel("bias towards composition (log ratio)")
-        ax.set_ylabel(EMERGED[score])
+        ax.set_ylabel(found.heading(score))
         style.tidy(ax, "both")
     style.legend(figure, drawn, axes is None, drawn[0].get_legend_handles_labels()[0])
     return figure

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from icy.analysis import style
 from icy.analysis.cells import SPREADS, checked_spread
+from icy.analysis.conventions import conventions_of
 from icy.analysis.order import in_order, without_hashes
 from icy.analysis.tables.end_to_end import setting
 from icy.config.protocols import SCRATCH
@@ -148,7 +149,8 @@ def draw_panel(ax: Axes, curves: pd.DataFrame, panel: str, spread: str = "sem", 
         look = looks[grammar]
         ax.plot(runs.index, mean, color=look.colour, linestyle=look.dash, linewidth=style.LINE, label=grammar)
         ax.fill_between(runs.index, mean - error, mean + error, color=look.colour, alpha=0.2, linewidth=0)
-    ax.set_ylabel(PANELS[panel])
+    used = conventions_of(curves, "e2e")
+    ax.set_ylabel(used[panel].heading(PANELS[panel]) if panel in used else PANELS[panel])
     style.tidy(ax)
     ax.margins(x=0)
     ax.xaxis.set_major_locator(MaxNLocator(3))  # more numbers of five digits would overlap

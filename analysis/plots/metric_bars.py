@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from icy.analysis import style
 from icy.analysis.order import in_order
+from icy.core.conventions import Convention, read_conventions
 
 PANELS_ACROSS = 5
 ERROR = {"elinewidth": 1}
@@ -20,14 +21,17 @@ def plot_metrics(scores: pd.DataFrame, metrics: Sequence[str]) -> Figure:
     """Draw a panel per metric with a bar per language and its standard deviation over seeds.
 
     Of a single language, metrics share a panel, with a bar and the value of each; those beyond -1 and 1 have another.
+    Below each axis are the conventions of the metric.
 
     Args:
         scores: rows of `icy.metrics.evaluate`, with the column `name`.
         metrics: columns to draw.
     """
+    conventions = read_conventions(scores.get("conventions", ()))
     names = in_order(map(str, scores["name"]))
     if len(names) == 1:
-        return _one_language(scores, metrics, names[0])
+        used = [conventions.get(metric, Convention(metric)) for metric in metrics]
+        return _one_language(scores, metrics, names[0], used)
     down, across = -(-len(metrics) // PANELS_ACROSS), min(len(metrics), PANELS_ACROSS)
     width, height = 2.1 * across + 1.0, (0.26 * len(names) + 0.9) * down
     figure = style.figure(width, height)
@@ -36,11 +40,19 @@ def plot_metrics(scores: pd.DataFrame, metrics: Sequence[str]) -> Figure:
         ax.remove()
     for ax, metric in zip(axes.flat, metrics, strict=False):
         _bars(ax, scores, metric, names)
+        _entitle(ax, conventions.get(metric, Convention(metric)), 1.8)
     return figure
 
 
-def _one_language(scores: pd.DataFrame, metrics: Sequence[str], name: str) -> Figure:
+def _entitle(ax: Axes, used: Convention, width: float) -> None:
+    """Write the name of a metric above its panel, and its conventions below the axis."""
+    ax.set_title(used.heading(used.metric.replace("_", " ")), fontsize="medium")
+    ax.set_xlabel(style.wrapped(used.text.replace("=", " "), width, style.SMALL), fontsize=style.SMALL, color=style.DIM)
+
+
+def _one_language(scores: pd.DataFrame, metrics: Sequence[str], name: str, used: Sequence[Convention]) -> Figure:
     """Draw a bar per metric of one language, with its value, in a panel of shares and a panel of larger numbers."""
+    headings = {one.metric: one.heading(one.metric.replace("_", " ")) for one in used}
     means = scores[list(metrics)].astype(float).mean()
     parts = [part for part in (means[~(means.abs() > 1)], means[means.abs() > 1]) if len(part)]
     sizes = [len(part) for part in parts]
@@ -57,7 +69,7 @@ def _one_language(scores: pd.DataFrame, metrics: Sequence[str], name: str) -> Fi
             )
             end = 0.0 if np.isnan(mean) else max(0.0, mean + np.nan_to_num(error))
             ax.annotate(shown, (end, y), (3, 0), textcoords="offset points", va="center", fontsize=style.SMALL)
-        ax.set_yticks(place, [metric.replace("_", " ") for metric in columns])
+        ax.set_yticks(place, [headings[metric] for metric in columns])
         ax.set_ylim(len(part) - 0.4, -0.6)
         low, high = min(0.0, float(np.nanmin([*(part - np.nan_to_num(spread)), 0]))), 1.0
         high = max(high, float(np.nanmax([*(part + np.nan_to_num(spread)), 0])))
@@ -68,6 +80,7 @@ def _one_language(scores: pd.DataFrame, metrics: Sequence[str], name: str) -> Fi
         ax.tick_params(axis="y", length=0, labelsize=style.MEDIUM)
     seeds = len(scores)
     note = [f"mean ± standard deviation over {seeds} seeds"] if seeds > 1 else []
+    note += filter(None, (one.note(one.metric) for one in used))
     style.entitle(figure, list(axes), True, None, f"metrics of {name}", note)
     return figure
 
@@ -88,7 +101,6 @@ def _bars(ax: Axes, scores: pd.DataFrame, metric: str, names: list[str]) -> None
         ax.text(0, y, " undefined", va="center", fontsize="small", color=style.GREY)
     ax.set_yticks(place, names)
     ax.invert_yaxis()
-    ax.set_title(metric.replace("_", " "), fontsize="medium")
     ax.spines[["top", "right"]].set_visible(False)
     ax.axvline(0, color="black", linewidth=0.8)
     if mean.min() >= 0 and mean.max() <= 1:

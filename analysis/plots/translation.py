@@ -14,6 +14,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
 from icy.analysis import style
+from icy.core.conventions import Convention
 from icy.core.errors import InvalidSettingError
 from icy.metrics import Score
 
@@ -60,7 +61,8 @@ def plot_translation(score: Score, axes: Axes | None = None, groups: Mapping[Has
         axes = style.figure(PANEL_WIDTH, height).subplots()
     draw_translation(axes, board)
     axes.set_title(_title(score), fontsize=9, pad=22)
-    axes.set_xlabel(board.legend(), fontsize=8, color=style.GREY)
+    used = Convention("cbm", score.conventions).note("CBM")
+    axes.set_xlabel(f"{board.legend()}\n{used}".strip(), fontsize=8, color=style.GREY)
     return style.figure_of(axes)
 
 

@@ -16,6 +16,7 @@ from icy.records.record import Record
 from icy.version import __version__
 
 from . import charts
+from .pitfalls import PITFALLS
 from .sections import Section
 
 WEB = Path(__file__).parent / "web"
@@ -144,6 +145,7 @@ def _section(place: int, section: Section) -> str:
         f'<span role="status" data-count="{place}"></span></p>',
         _table(place, section),
         *(f"<p class='note'>{escaped(note)}</p>" for note in section.table.remarks("bold: best, italic: worst")),
+        "<p class='note'><a href='#pitfalls'>How to read these numbers: pitfalls</a></p>",
         _charts(place, section),
         _failures(section),
         _settings(section),
@@ -169,7 +171,7 @@ def _table(place: int, section: Section) -> str:
 
 
 def _with_arrow(table: BiasTable, name: str) -> str:
-    return f"{name} {table.arrows[name]}" if name in table.arrows else name
+    return f"{table.heading(name)} {table.arrows[name]}" if name in table.arrows else table.heading(name)
 
 
 def _row(section: Section, line: int) -> str:
@@ -203,7 +205,7 @@ def _charts(place: int, section: Section) -> str:
     if section.tradeoff():
         found.append(_figure(f"tradeoff-{place}", "Trade-off", of))
     if section.has_curves:
-        points = section.points[1:]
+        points = section.axes[1:]
         ys = "".join(f'<option value="{at + 1}">{escaped(name)}</option>' for at, name in enumerate(points))
         rows = "".join(f'<option value="{at}">{escaped(name)}</option>' for at, name in enumerate(section.names()))
         tools = (
@@ -251,6 +253,7 @@ def _about(sections: Sequence[Section]) -> str:
     made = [f"<li>{escaped(one)}</li>" for one in _made(records)]
     cited = "".join(f"<li>{escaped(what)}: {escaped(papers)}.</li>" for what, papers in CITED.items())
     cited += f"<li>The icy developers: icy {__version__}, Python package icy-toolkit.</li>"
+    read = "".join(f"<dt>{escaped(topic)}</dt><dd>{escaped(said)}</dd>" for topic, said in PITFALLS.items())
     spreads = dict.fromkeys(SPREADS[section.table.spread][0] for section in sections)
     ratios = "Ratios are of updates to concat's; " if any(section.log for section in sections) else ""
     said = (
@@ -259,6 +262,7 @@ def _about(sections: Sequence[Section]) -> str:
     )
     return (
         f'<section id="about" aria-labelledby="about-title"><h2 id="about-title">About</h2><p>{said}</p>'
+        f'<h3 id="pitfalls">How to read the numbers</h3><dl>{read}</dl>'
         f"<h3>Versions and machines</h3><ul>{''.join(made)}</ul><h3>Please cite</h3><ul>{cited}</ul></section>"
     )
 

@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from icy.analysis.cells import LEAST_RATIO, Cell
+from icy.analysis.conventions import conventions_of
 from icy.analysis.plots.tradeoff_front import COMPOSITIONAL, NOISE
 from icy.analysis.tables.compare import numbered
 from icy.analysis.tables.table import BiasTable
@@ -114,19 +115,25 @@ class Section:
         """What the first number of a point of the curves counts, in the plural."""
         return kind_of_rows(self.long).counted if self.points[0] == "steps" else self.points[0]
 
+    @property
+    def axes(self) -> list[str]:
+        """Labels of the numbers of a point of the curves, metrics with their conventions."""
+        used = conventions_of(self.long)
+        return [used[name].heading(name) if name in used else name for name in self.points]
+
     def data(self) -> dict[str, Any]:
         """Return what the page's script draws: rows, cells, runs and curves, as json."""
         curves, runs = self._runs()
         return {
             "name": self.name,
             "rows": self.names(),
-            "columns": list(self.table.grammars),
+            "columns": [self.table.heading(name) for name in self.table.grammars],
             "cells": self.cells(),
             "chart": "heat_scores" if self.scores else ("bars" if self.single else "heat") + "_log" * self.log,
             "log": self.log,
             "run_names": list(RUN),
             "runs": runs,
-            "points": list(self.points),
+            "points": self.axes,
             "counted": self.counted,
             "curves": curves,
             "tradeoff": self.tradeoff(),
@@ -210,7 +217,14 @@ class Section:
                     text = cell.text(self.table.decimals, self.table.signed)
                     text += f", {cell.cut} of {cell.seeds} cut" if 0 < cell.cut < cell.seeds else ""
                     shade = max(cell.mean, LEAST_RATIO) if self.log else cell.mean  # of ratios by their logarithm
-                    about = {"line": at, "row": place, "label": label, "column": name, "shade": shade, "text": text}
+                    about = {
+                        "line": at,
+                        "row": place,
+                        "label": label,
+                        "column": self.table.heading(name),
+                        "shade": shade,
+                        "text": text,
+                    }
                     seeds = self._seeds(place, name)
                     found.append({**about, "mean": cell.mean, "n": cell.seeds, "seeds": seeds})
         return _within_columns(found) if self.scores else found

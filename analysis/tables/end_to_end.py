@@ -9,8 +9,10 @@ from typing import Any
 import pandas as pd
 
 from icy.analysis.cells import SPREADS, Cell, cell_of, checked_spread
+from icy.analysis.conventions import conventions_of, undefined_notes, with_reason
 from icy.analysis.order import in_order
 from icy.analysis.wording import LETTERS, heading, text_of
+from icy.config.settings import OPEN
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted
 from icy.records.load import Results, long_of
@@ -52,16 +54,17 @@ def end_to_end_table(results: Results, spread: str = "sd", *, compare: Any = Non
     for _, group in long.groupby(["model", *varying], sort=False, dropna=False):
         first = group.iloc[0]
         about = [str(first["model"]), *(text_of(first[name]) for name in alike), str(group["seed"].nunique())]
+        used = conventions_of(group, "e2e")
         for measure, label in MEASURE_LABELS.items():
             if group[measure].notna().any() or measure == "end_to_end_accuracy":
                 cells = {
                     str(g): replace(
-                        cell_of(part.assign(value=part[measure]), spread),
+                        with_reason(cell_of(part.assign(value=part[measure]), spread), part, measure),
                         reference=references.get((int(first["row"]), str(g), measure)),
                     )
                     for g, part in group.groupby("grammar", sort=False)
                 }
-                rows.append(([*about, label], cells))
+                rows.append(([*about, used[measure].heading(label) if measure in used else label], cells))
     labels = ["model", *(heading(name) for name in alike), "seeds", "measure"]
     return BiasTable(
         setting(long, varying),
@@ -125,6 +128,35 @@ def _companions(long: pd.DataFrame, alike: Mapping[str, Sequence[str]]) -> list[
     return notes
 
 
+def _symbols_notes(long: pd.DataFrame) -> list[str]:
+    """Return which symbols agents can say, where the start symbol may be among them."""
+    played = long[long["representation"].isin(OPEN)]
+    sizes = sorted(set(played["vocab_size"].dropna().astype(int)))
+    if not sizes:
+        return []
+    alone = played["settings"].str.contains("symbols=V(?:,|$)")
+    if alone.all():
+        return ["agents can say the V tokens, and not the start symbol (--symbols V)"]
+    count = f"{sizes[0] + 1} symbols: {sizes[0]} tokens" if len(sizes) == 1 else "V + 1 symbols: V tokens"
+    number = f" (number {sizes[0]})" if len(sizes) == 1 else ""
+    where = ", except in rows with symbols=V" if alone.any() else ""
+    return [f"agents can say {count} and the start symbol{number}{where}; --symbols V excludes the start symbol"]
+
+
+def _topsim_notes(long: pd.DataFrame) -> list[str]:
+    """Return the conventions of topsim, and how `icy metrics` computes the same value."""
+    used = conventions_of(long, "e2e").get("topsim")
+    if used is None:
+        return []
+    if used.values.get("pairs") != "all":
+        return [f"{used.note()}, of the messages of the last training batch (preset published)"]
+    return [
+        f"{used.note()}, of up to 512 meanings of the last evaluation",
+        "the same topsim: icy metrics FOLDER -m topsim --as-reported, with --permutations 1000 also chance and p; "
+        "without --as-reported: by edit distance, of all meanings",
+    ]
+
+
 def _notes(long: pd.DataFrame, spread: str) -> list[str]:
     notes = [f"mean ± {SPREADS[spread][0]}"] if long["seed"].nunique() > 1 else []
     played = long[~long["failed"].astype(bool)]
@@ -135,10 +167,10 @@ def _notes(long: pd.DataFrame, spread: str) -> list[str]:
             if len(steps) == 1
             else f"after {steps[0]} to {steps[-1]} updates"
         )
+    notes += _symbols_notes(long)
     if long["sender_accuracy"].notna().any():
         notes.append("sender and receiver accuracy are those on the language of pre-training")
-    if long["topsim"].notna().any() and (undefined := int(played["topsim"].isna().sum())):
-        notes.append(
-            f"topsim is undefined in {undefined} of {counted(len(long), 'run')}, where all meanings are called the same"
-        )
+    if long["topsim"].notna().any():
+        notes += _topsim_notes(long)
+    notes += undefined_notes(long)
     return [*notes, *failures(long)]

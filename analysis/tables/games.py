@@ -7,7 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from icy.analysis.cells import SPREADS, cell_of, cell_of_values, checked_spread
+from icy.analysis.cells import SPREADS, Cell, cell_of, cell_of_values, checked_spread
+from icy.analysis.conventions import of_columns, undefined_notes, with_reason
 from icy.analysis.literature.games import references
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted
@@ -54,6 +55,7 @@ NOTES = (
     "CBM: concept best matching, with its rates of ambiguous words, paraphrases and unmatched concepts; chance: that "
     "of random words; holistic: that of a random message for every phrase",
 )
+CHANCE_NOTE = "the command icy metrics FOLDER --permutations 1000 gives chance and p of every metric of these languages"
 DECIMALS = 2
 
 
@@ -79,13 +81,13 @@ def games_table(results: Results, spread: str = "sd", *, compare: Any = None, co
     beside = references(compare) if compare else {}
     lines: list[Line] = []
     for key, part in long.groupby(list(labels), sort=False, dropna=False):
-        cells = {said: cell_of(part.assign(value=part[name]), spread) for name, said in shown.items()}
+        cells = {said: _cell(part, name, spread) for name, said in shown.items()}
         own = beside.get(_row_of(part))
         if own is not None:
             cells = {said: own.beside(name, cells[said]) for name, said in shown.items()}
         lines.append(([*map(whole_text, key), str(part["seed"].nunique())], cells))
     headings = [*labels.values(), "seeds"]
-    notes = [*NOTES, *_further_notes(long, spread)]
+    notes = [*NOTES, CHANCE_NOTE, *undefined_notes(long), *_further_notes(long, spread)]
     what = compare or compared or "other"
     return BiasTable(
         "agents of multi-target games",
@@ -96,7 +98,12 @@ def games_table(results: Results, spread: str = "sd", *, compare: Any = None, co
         DECIMALS,
         compared=what,
         spread=spread,
+        conventions=of_columns(long, shown, "games"),
     )
+
+
+def _cell(part: pd.DataFrame, name: str, spread: str) -> Cell:
+    return with_reason(cell_of(part.assign(value=part[name]), spread), part, name)
 
 
 def with_settings(long: pd.DataFrame) -> pd.DataFrame:
@@ -170,4 +177,6 @@ def evaluation_table(rows: pd.DataFrame, spread: str = "sd", notes: Sequence[str
     averaged = any(cell.seeds > 1 for _, cells in lines for cell in cells.values())
     several = [f"mean ± {SPREADS[spread][0]}"] if averaged else []
     headings = [*(LABELS.get(SYNONYMS.get(name, name), OTHERS.get(name, name)) for name in names), "seeds"]
-    return BiasTable("games", headings, list(shown.values()), lines, [*NOTES, *several, *notes], DECIMALS)
+    conventions = of_columns(rows, shown, "games")
+    notes = [*NOTES, *several, *notes]
+    return BiasTable("games", headings, list(shown.values()), lines, notes, DECIMALS, conventions=conventions)

@@ -7,8 +7,10 @@ from dataclasses import replace
 
 import pandas as pd
 
-from icy.analysis.cells import SPREADS, Cell, cell_of_values, checked_spread
+from icy.analysis.cells import NOTED, SPREADS, Cell, cell_of_values, checked_spread
 from icy.analysis.order import in_order
+from icy.core.conventions import read_conventions
+from icy.core.text import listed
 
 from .table import BiasTable
 
@@ -31,21 +33,56 @@ def metrics_table(
         InvalidSettingError: another spread.
     """
     checked_spread(spread)
-    rows, shown = [], [column for metric in metrics for column in (metric, f"{metric}_chance") if column in scores]
+    conventions = read_conventions(scores.get("conventions", ()))
+    rows, shown = [], shown_columns(scores, metrics)
     tested = shown != list(metrics)
     for name in in_order(scores["name"]):
         part = scores[scores["name"] == name]
-        cells = {column: _cell(part, column, spread) for column in shown}
+        cells = {column: metric_cell(part, column, spread) for column in shown}
         rows.append(([name, *(_range(part[fact]) for fact in FACTS), str(len(part))], cells))
     labels = ["language", "rows", "attributes", "length", "V", "seeds"]
     several = scores["name"].duplicated().any()
     own = any(f"{metric}_error" in scores for metric in metrics)
     spreads = [f"mean ± {SPREADS[spread][0]}"] if several else ["value ± standard error of its own"] if own else []
     if tested:
-        several_p = ", the largest over seeds" if several else ""
-        spreads.append(f"chance: mean ± standard deviation over permutations of the messages; p: their test{several_p}")
+        spreads.append(chance_note("seeds" if several else ""))
     below = {"p": "p"} if tested else {}
-    return BiasTable("metrics of languages", labels, shown, rows, [*spreads, *notes], decimals=3, below=below)
+    return BiasTable(
+        "metrics of languages",
+        labels,
+        shown,
+        rows,
+        [*spreads, *reasons(scores, metrics), *notes],
+        decimals=3,
+        below=below,
+        conventions={name: conventions[name] for name in metrics if name in conventions},
+    )
+
+
+def shown_columns(scores: pd.DataFrame, metrics: Sequence[str]) -> list[str]:
+    """Return the columns that a table shows: each metric, and its value by chance if it was tested."""
+    return [column for metric in metrics for column in (metric, f"{metric}_chance") if column in scores]
+
+
+def chance_note(several: str) -> str:
+    """Describe the columns and lines of a permutation test; each row is made of `several` things, such as seeds."""
+    which = f", the largest over {several}" if several else ""
+    return f"chance: mean ± standard deviation over permutations of the messages; p: their test{which}"
+
+
+def reasons(scores: pd.DataFrame, metrics: Sequence[str], label: str = "name") -> list[str]:
+    """Return the reasons for values that the sizes of tables determine or bound, each with its languages."""
+    everything, found = in_order(scores[label]), []
+    for metric in metrics:
+        column = f"{metric}_note"
+        if column not in scores:
+            continue
+        noted = scores[scores[column].fillna("") != ""]
+        for note, part in noted.groupby(column, sort=False):
+            names = in_order(part[label])
+            of = "" if names == everything else f" of {listed(names)}"
+            found.append(f"{NOTED} {metric}{of}: {note}")
+    return found
 
 
 def _range(values: pd.Series[int]) -> str:
@@ -53,9 +90,13 @@ def _range(values: pd.Series[int]) -> str:
     return f"{low}" if low == high else f"{low}-{high}"
 
 
-def _cell(part: pd.DataFrame, column: str, spread: str) -> Cell:
-    reasons = dict.fromkeys(why for why in part.get(f"{column}_why", ()) if isinstance(why, str) and why)
-    cell = replace(cell_of_values(part[column], spread), why="; ".join(reasons))
+def metric_cell(part: pd.DataFrame, column: str, spread: str) -> Cell:
+    """Return the cell of a column of `icy.metrics.evaluate`, with its reasons and its permutation test."""
+    why, note = (
+        "; ".join(dict.fromkeys(text for text in part.get(f"{column}_{name}", ()) if isinstance(text, str) and text))
+        for name in ("why", "note")
+    )
+    cell = replace(cell_of_values(part[column], spread), why=why, note=note)
     if f"{column}_sd" in part:  # values by chance, which vary over permutations
         return replace(cell, spread=float(part[f"{column}_sd"].mean()))
     if f"{column}_p" in part:

@@ -9,12 +9,15 @@ from typing import Any
 import pandas as pd
 
 from icy.analysis.cells import SPREADS, Cell, cell_of, cell_of_values, checked_spread
+from icy.analysis.conventions import of_columns
 from icy.analysis.literature.catalogue import published
+from icy.core.conventions import read_conventions
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted
 from icy.records.load import Results, long_of
 
 from .bias import failures
+from .metrics import chance_note, metric_cell, reasons, shown_columns
 from .options import shown_settings, told_options, whole_text
 from .table import BiasTable, Line
 
@@ -166,6 +169,7 @@ def training_table(results: Results, spread: str = "sd", *, compare: Any = None,
         _training_notes(long, list(headings), spread),
         decimals=1,
         spread=spread,
+        conventions=of_columns(long, headings, "s2b"),
     )
 
 
@@ -178,6 +182,7 @@ def _training_notes(long: pd.DataFrame, shown: Sequence[str], spread: str) -> li
     if learned := [name for name in LEARNED if name in shown]:
         said = f"{', '.join(LEARNED[name] for name in learned)}: times 100"
         notes.append(f"{said}; distinct: share of meanings with messages of their own")
+        notes.append("chance and p of a kept speaker: icy s2b language --speaker FOLDER --permutations 1000")
         if ACQUIRED in learned:
             notes.append(
                 f"{LEARNED[ACQUIRED]}: ease of acquisition, what new listeners of the language read in the query"
@@ -208,9 +213,15 @@ def scores_table(
         InvalidSettingError: another spread.
     """
     checked_spread(spread)
+    shown = shown_columns(rows, metrics)
     lines = [
-        ([str(name), str(len(part))], {metric: cell_of_values(part[metric], spread) for metric in metrics})
+        ([str(name), str(len(part))], {column: metric_cell(part, column, spread) for column in shown})
         for name, part in rows.groupby(label, sort=False)
     ]
-    note = f"mean ± {SPREADS[spread][0].replace('seeds', 'episodes')}"
-    return BiasTable(title, [label, "episodes"], list(metrics), lines, [note], decimals=3)
+    tested = shown != list(metrics)
+    notes = [f"mean ± {SPREADS[spread][0].replace('seeds', 'episodes')}"]
+    notes += [chance_note("episodes")] if tested else []
+    notes += reasons(rows, metrics, label)
+    conventions = {name: one for name, one in read_conventions(rows["conventions"]).items() if name in metrics}
+    below = {"p": "p"} if tested else {}
+    return BiasTable(title, [label, "episodes"], shown, lines, notes, 3, below=below, conventions=conventions)

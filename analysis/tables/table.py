@@ -15,6 +15,7 @@ import pandas as pd
 from icy.analysis.cells import EMPTY, LOG_COLUMNS, OTHER_COLUMNS, Cell, Mark
 from icy.analysis.order import ORDERED
 from icy.core.checks import number_or_text
+from icy.core.conventions import Convention
 from icy.core.errors import InvalidSettingError
 from icy.core.escapes import csv_table, html, in_a_line, latex, markdown
 from icy.core.files import write_atomically
@@ -30,6 +31,7 @@ SUFFIXES = {
     ".html": "html",
     ".json": "json",
 }
+TEXTS = ("why", "note", "convention")  # texts of a cell, in its dictionary
 PARAMETERS = "parameters"  # label of the number of parameters, "0" for models that learn by heart
 UNSAFE = re.compile(r"[\s{}\\%#$&~^]")  # letters that LaTeX reads as something else in a label
 FIRST_WORDS = 4  # most words of a part of a title in a label
@@ -61,6 +63,8 @@ class BiasTable:
         signed: whether numbers are differences and have a sign.
         below: lines below each row, by label: what they show of a cell (`Cell.below`), "log" or "p".
         spread: of the cells, a name of `icy.analysis.cells.SPREADS`.
+        conventions: of columns that show a metric, by name. Headings and notes name them; csv and json keep the names
+            of the columns and have the conventions in `convention`.
     """
 
     title: str
@@ -78,6 +82,7 @@ class BiasTable:
     signed: bool = False
     below: Mapping[str, str] = field(default_factory=dict)
     spread: str = "sd"
+    conventions: Mapping[str, Convention] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if UNSAFE.search(self.label):
@@ -111,19 +116,20 @@ class BiasTable:
 
         Where the table has them, there are also "geometric_mean", "geometric_spread" (the geometric standard deviation,
         a factor), "low" and "high" (the 95 % interval of the geometric mean; "low" alone is a lower bound), "p",
-        "resolution", of reference values "other", "other_error" and "distance", and of metrics "why".
+        "resolution", of reference values "other", "other_error" and "distance", and of metrics "why", "note" and
+        "convention".
         """
         index = pd.MultiIndex.from_tuples([tuple(labels) for labels, _ in self.rows], names=self.labels)
         counts = ["seeds", "cut", "failed"]
-        there = {name for _, cells in self.rows for cell in cells.values() for name in cell.to_dict()}
-        more = [name for name in (*LOG_COLUMNS, "p", "resolution", *OTHER_COLUMNS, "why") if name in there]
+        there = {name for _, cells in self.rows for g, cell in cells.items() for name in self._plain(g, cell)}
+        more = [name for name in (*LOG_COLUMNS, "p", "resolution", *OTHER_COLUMNS, *TEXTS) if name in there]
         what = ["mean", "spread", *counts, *more]
         columns = pd.MultiIndex.from_product([self.grammars, what], names=["grammar", None])
-        cells = [[cells.get(g, EMPTY).to_dict() for g in self.grammars] for _, cells in self.rows]
-        empty = {**dict.fromkeys(what), **dict.fromkeys(counts, 0), "why": ""}
+        cells = [[self._plain(g, cells.get(g, EMPTY)) for g in self.grammars] for _, cells in self.rows]
+        empty = {**dict.fromkeys(what), **dict.fromkeys(counts, 0), **dict.fromkeys(TEXTS, "")}
         values = [[cell.get(name, empty[name]) for cell in row for name in what] for row in cells]
         frame = pd.DataFrame(values, index=index, columns=columns, dtype=object)
-        kinds: dict[str, type] = {**dict.fromkeys(counts, int), "why": object}
+        kinds: dict[str, type] = {**dict.fromkeys(counts, int), **dict.fromkeys(TEXTS, object)}
         return frame.astype({column: kinds.get(column[1], float) for column in columns})
 
     def to_records(self) -> list[dict[str, Any]]:
@@ -131,10 +137,20 @@ class BiasTable:
         return [
             {
                 **{name: number_or_text(text) for name, text in zip(self.labels, labels, strict=True)},
-                **{name: cells[name].to_dict() for name in self.grammars if name in cells},
+                **{name: self._plain(name, cells[name]) for name in self.grammars if name in cells},
             }
             for labels, cells in self.rows
         ]
+
+    def _plain(self, column: str, cell: Cell) -> dict[str, Any]:
+        """Return a cell as a dictionary; of a metric, with its convention."""
+        if column not in self.conventions:
+            return cell.to_dict()
+        return {**cell.to_dict(), "convention": self.conventions[column].text}
+
+    def heading(self, column: str) -> str:
+        """Return the heading of a column of cells: its name, with the convention of a metric."""
+        return self.conventions[column].heading(column) if column in self.conventions else column
 
     def __repr__(self) -> str:
         return self.render("text")
@@ -170,7 +186,8 @@ class BiasTable:
         """
         columns = []
         for grammar in self.grammars:
-            columns.append(f"{grammar} {self.arrows[grammar]}" if grammar in self.arrows else grammar)
+            heading = self.heading(grammar)
+            columns.append(f"{heading} {self.arrows[grammar]}" if grammar in self.arrows else heading)
             columns += [self.compared] if grammar in self.referenced else []
         return [*(self.shown_labels if grouped else self.labels), *columns]
 
@@ -216,7 +233,7 @@ class BiasTable:
         return lines
 
     def remarks(self, marks: str) -> list[str]:
-        """Return the notes, and an explanation of marks and arrows if there are any; nothing without footnotes.
+        """Return conventions of metrics, notes, and an explanation of marks and arrows; nothing without footnotes.
 
         Args:
             marks: how the best and the worst are marked, in words.
@@ -225,7 +242,8 @@ class BiasTable:
             return []
         marked = any(cell.mark for _, cells in self.rows for cell in cells.values())
         legend = f"{marks} of a column, as a bias to composition has it (↑ large, ↓ small values are good)"
-        return [*self.notes, *([legend + self._exempt()] if marked else [])]
+        named = [one.note(column) for column, one in self.conventions.items() if column in self.grammars]
+        return [*filter(None, named), *self.notes, *([legend + self._exempt()] if marked else [])]
 
     def _exempt(self) -> str:
         """Return which rows are never marked, if there are any (`icy.analysis.tables.marking`)."""

@@ -53,6 +53,7 @@ LONG_TABLE = {
     "receiver_accuracy": "for pairs, the receiver's accuracy on that language",
     "end_to_end_accuracy": "for pairs, the share of attributes that the receiver recovers from the sender's messages",
     "end_to_end_loss": "for pairs, the loss of the game",
-    "topsim": "for pairs, the topographic similarity of the sender's messages",
+    "topsim": "for pairs, the topographic similarity of the sender's messages; its conventions are in `conventions`",
+    "conventions": 'the conventions of the metrics in this row as JSON: `{"topsim": {"message": "hamming", ...}}`',
     "kind": "the kind of job: `probe`, `e2e`, or one of a plug-in",
 }

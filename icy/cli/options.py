@@ -30,6 +30,13 @@ plugin_option: Decorator = click.option(
     help="A Python file that registers models or grammars; repeatable.",
 )
 
+permutations_option: Decorator = click.option(
+    "--permutations",
+    type=click.IntRange(min=1),
+    metavar="M",
+    help="Show every metric's value by chance, and its p-value, from M permutations of the messages, such as 1000.",
+)
+
 FORMATS = ("table", "markdown", "latex", "csv", "json")
 SPREADS = ("sd", "sem", "ci95")  # of icy.analysis.tables.bias, which is slow to import
 

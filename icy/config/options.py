@@ -21,6 +21,7 @@ Meanings = str | MeaningSpace | tuple[int, int]
 
 ProtocolName = Literal["budget", "acquire", "generalise"]
 RepresentationName = Literal["soft", "gumb", "discr", "gs", "qt", "cb"]
+SymbolsName = Literal["V+1", "V"]
 PresetName = Literal["default", "published"]
 SplitName = Literal["random", "combinations"]
 SideName = Literal["sender", "receiver"]
@@ -61,6 +62,7 @@ class _OneSideOptions(RunOptions, total=False):
     held_out: float
     split: SplitName
     hidden: Numbers
+    symbols: SymbolsName | None
     options: Mapping[str, Any]
     settings: Mapping[str, Any]
 
@@ -120,6 +122,7 @@ class EndToEndOptions(RunOptions, total=False):
     word_length: int
     seeds: Numbers
     hidden: int
+    symbols: SymbolsName | None
     preset: PresetName
     sender_options: Mapping[str, Any]
     receiver_options: Mapping[str, Any]

@@ -27,15 +27,20 @@ SMALL_CHECK = 128  # meanings of the smallest check, the papers' number
 
 NORMALISATIONS = ("sigmoid", "batch")  # of QT
 OPTIMIZERS = ("adam", "adadelta", "adagrad", "adamax", "adamw", "asgd", "nadam", "radam", "rmsprop", "rprop", "sgd")
+SYMBOLS = ("V+1", "V")  # that senders can say
 
 # Marks a setting that came later: at its default it is left out of configurations, so that the results that were on
 # file before keep their keys.
 SILENT = "silent"
 
 
-def _only(representation: str | None = None, kind: str | None = None) -> Mapping[str, str]:
-    """Mark a setting that has no effect under another representation or in another kind of run."""
-    return {name: value for name, value in (("representation", representation), ("kind", kind)) if value}
+OPEN = ("soft", "gumb", "discr")  # representations in which a sender can say the start symbol
+
+
+def _only(*representations: str, kind: str = "") -> Mapping[str, tuple[str, ...]]:
+    """Mark a setting that has no effect under other representations or in another kind of run."""
+    only = {"representation": representations, "kind": (kind,) if kind else ()}
+    return {name: values for name, values in only.items() if values}
 
 
 @dataclass(frozen=True)
@@ -64,6 +69,8 @@ class TrainingSettings:
         least_squares: GUMB receivers learn by the squared error of their raw scores, without sampling.
         reward_weight: of DISCR's reward term.
         entropy_weight: of DISCR's entropy term.
+        symbols: that senders can say under SOFT, GUMB and DISCR: "V+1", the vocabulary and the start symbol, or "V",
+            the vocabulary alone. Under GS, QT and CB senders never say the start symbol.
         tau: temperature of GS.
         straight_through: GS emits one-hot samples in training too, with the gradient of relaxed ones.
         levels: values of a digit of QT; with two, words are binary.
@@ -94,12 +101,13 @@ class TrainingSettings:
     least_squares: bool = field(default=False, metadata=_only("gumb"))
     reward_weight: float = field(default=1.0, metadata=_only("discr"))
     entropy_weight: float = field(default=0.01, metadata=_only("discr"))
+    symbols: Literal["V+1", "V"] = field(default="V+1", metadata={SILENT: "at its default", **_only(*OPEN)})
     tau: float = field(default=1.0, metadata=_only("gs"))
     straight_through: bool = field(default=False, metadata=_only("gs"))
     levels: int = field(default=2, metadata=_only("qt"))
     normalise: Literal["sigmoid", "batch"] = field(default="sigmoid", metadata=_only("qt"))
-    codes: int | None = field(default=None, metadata=_only("cb", "e2e"))
-    commitment: float = field(default=0.25, metadata=_only("cb", "e2e"))
+    codes: int | None = field(default=None, metadata=_only("cb", kind="e2e"))
+    commitment: float = field(default=0.25, metadata=_only("cb", kind="e2e"))
     soft_feedback: bool = field(default=False, metadata=_only(kind="e2e"))
     training_readings: bool = field(default=False, metadata=_only(kind="e2e"))
     tf32: bool = field(default=False, metadata={SILENT: "at its default"})
@@ -125,6 +133,8 @@ class TrainingSettings:
             raise unknown("optimizer", self.optimizer, OPTIMIZERS)
         if self.normalise not in NORMALISATIONS:
             raise unknown("normalisation", self.normalise, NORMALISATIONS)
+        if self.symbols not in SYMBOLS:
+            raise unknown("set of symbols", self.symbols, SYMBOLS)
         for name in ("reward_weight", "entropy_weight", "commitment"):
             real_number(f"setting {name}", getattr(self, name))
 
@@ -177,7 +187,7 @@ class TrainingSettings:
     def under(self, representation: str, kind: str = "probe") -> dict[str, Any]:
         """Return the settings that can change the numbers of a kind of run under a representation."""
         here = {"representation": representation, "kind": kind}
-        idle = {f.name for f in fields(self) if any(f.metadata.get(name, here[name]) != here[name] for name in here)}
+        idle = {f.name for f in fields(self) if any(here[n] not in f.metadata.get(n, (here[n],)) for n in here)}
         idle |= {f.name for f in fields(self) if SILENT in f.metadata and getattr(self, f.name) == f.default}
         idle.add("check_every" if self.check_every is None else "check_growth")
         return {name: value for name, value in asdict(self).items() if name not in idle}

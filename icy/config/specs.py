@@ -29,6 +29,7 @@ from .options import (
     RunnerName,
     SideName,
     SplitName,
+    SymbolsName,
     TrackerName,
 )
 from .protocols import SCRATCH
@@ -118,6 +119,12 @@ def _list(paths: Paths) -> list[str | Path]:
     return [paths] if isinstance(paths, (str, Path)) else list(paths)
 
 
+def _set_symbols(spec: ProbeSpec | EndToEndSpec) -> None:
+    """Add the symbols that senders can say, if they were given, to the training settings."""
+    if spec.symbols is not None:
+        object.__setattr__(spec, "settings", {**spec.settings, "symbols": spec.symbols})
+
+
 RUNNING = tuple(f.name for f in fields(RunSpec))
 
 
@@ -163,6 +170,8 @@ class ProbeSpec(RunSpec):
         representation: what a message is made of: "soft", probabilities; "gumb", Gumbel-softmax samples; "discr",
             tokens, trained by REINFORCE; or a channel of the games of CBM24: "gs", relaxed Gumbel-softmax; "qt",
             binary words; "cb", codes.
+        symbols: that senders can say under soft, gumb and discr: "V+1", the vocabulary and the start symbol, unless
+            given; or "V", the vocabulary alone. The same as the setting `symbols`.
         preset: "default", or "published" for the behaviour that the printed numbers depend on.
         options: further arguments of the models.
         settings: changes to the preset's TrainingSettings.
@@ -188,9 +197,13 @@ class ProbeSpec(RunSpec):
     split: SplitName = "random"
     hidden: Numbers = 128
     representation: RepresentationName = "soft"
+    symbols: SymbolsName | None = None
     preset: PresetName = "default"
     options: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _set_symbols(self)
 
 
 @dataclass(frozen=True)
@@ -260,6 +273,8 @@ class EndToEndSpec(RunSpec):
         word_length: tokens per word, w; messages have A*w.
         seeds: how many, counted from 123 as in the papers, or which: [1, 2], "1,2", "123-127".
         hidden: hidden size E of both.
+        symbols: that the sender can say under soft, gumb and discr: "V+1", the vocabulary and the start symbol, unless
+            given; or "V", the vocabulary alone. The same as the setting `symbols`.
         preset: "default", or "published" for the behaviour that the printed numbers depend on.
         sender_options: further arguments of the senders.
         receiver_options: further arguments of the receivers.
@@ -288,10 +303,14 @@ class EndToEndSpec(RunSpec):
     word_length: int = 4
     seeds: Numbers = 3
     hidden: int = 128
+    symbols: SymbolsName | None = None
     preset: PresetName = "default"
     sender_options: Mapping[str, Any] = field(default_factory=dict)
     receiver_options: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _set_symbols(self)
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ register_job_kind(
         model="icy.training.pairs.model:kept_pair",
         measures=("sender_accuracy", "receiver_accuracy", "end_to_end_accuracy", "end_to_end_loss", "topsim"),
         curve=("steps", "accuracy", "loss", "topsim", "sender_accuracy", "receiver_accuracy"),
+        conventions="icy.training.pairs.conventions:pair_conventions",
         # A pair's further configuration depends on whether it was pre-trained, which varies within a row.
         row=(
             "model",

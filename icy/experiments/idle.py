@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from icy.config.protocols import PROTOCOLS, SCRATCH
-from icy.config.settings import OF_PRETRAINING, settings_for
+from icy.config.settings import OF_PRETRAINING, SILENT, settings_for
 from icy.config.specs import EndToEndSpec, ProbeSpec, RunSpec, SweepSpec
 from icy.core.devices import resolve_device
 from icy.core.errors import InvalidSettingError
@@ -90,6 +90,8 @@ def _idle_in_probe(spec: ProbeSpec) -> Iterator[tuple[str, str]]:
     if "round_ratio" in spec.settings and protocol.measure != "ratio":
         yield "round_ratio", f"The setting 'round_ratio' does nothing under '{protocol.name}', which gives no ratios."
     sides = {entry.kind for model in several(spec.model) for entry in registry.match(model, *SIDES)}
+    if "symbols" in spec.settings and sides == {"receiver"}:
+        yield "symbols", "The setting 'symbols' does nothing in receivers: it is of what senders say."
     if representation == "gumb" and sides == {"sender"}:
         for name in OF_SENDERS_NOT:
             if name in spec.settings:
@@ -125,12 +127,12 @@ def _idle_settings(spec: Any, representations: list[str], kind: str, where: str)
     """Yield the settings that no representation of a run reads."""
     settings = settings_for(spec.preset, kind, **spec.settings)
     used = {name for representation in representations for name in settings.under(representation, kind)}
+    silent = {f.name for f in fields(settings) if SILENT in f.metadata and getattr(settings, f.name) == f.default}
     for name in spec.settings:
-        # A setting that came later is left out at its default, so what is not used is not always idle.
         if name == "check_growth" and settings.check_every is not None:
             yield (
                 name,
                 f"The setting 'check_growth' does nothing beside a fixed grid, check_every={settings.check_every}.",
             )
-        elif name not in used and name != "tf32":
+        elif name not in used and name not in silent:
             yield name, f"The setting '{name}' does nothing {where}."

@@ -131,7 +131,8 @@ class ProbeResult:
             InvalidSettingError: another format or spread.
         """
         if format == "json":
-            return json.dumps([as_json(r) for r in self.records], indent=1)
+            named = [{**as_json(r), "conventions": kind_of(r).conventions_of(r["config"])} for r in self.records]
+            return json.dumps(named, indent=1)
         parts = self.parts() if format != "csv" else []
         if len(parts) > 1:
             return "\n\n".join(part.table(format, spread, **options) for part in parts)

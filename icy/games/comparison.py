@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from icy.core.checks import whole_number
+from icy.core.conventions import conventions_json
 from icy.core.errors import UnknownNameError, unknown
 from icy.core.fields import checked
 from icy.core.surroundings import standard_state
 
+from .conventions import game_conventions
 from .final import evaluate_agents
 from .kept import KeptAgents, kept_agents
 from .oracles import ORACLES, make_oracle
@@ -170,7 +172,8 @@ def compare(
 
     Returns:
         The columns `agents`, `seed`, `world`, those of TRAINING (what agents learned with), `rule_length`, `targets`,
-        `distractors` and `distractor_kind` (what they play), and the scores of `icy.games.evaluate_agents`.
+        `distractors` and `distractor_kind` (what they play), the scores of `icy.games.evaluate_agents`, and the
+        `conventions` of the metrics among them, as JSON.
 
     Example:
         >>> from icy.games import GameChanges, compare
@@ -187,5 +190,6 @@ def compare(
         turns = player.setup.turns
         about = {"agents": player.label, "seed": player.seed, "world": player.setup.world, **player.training}
         about |= {name: getattr(turns, name) for name in ("rule_length", "targets", "distractors")}
-        rows.append({**about, "distractor_kind": player.distractor_kind, **scores})
+        used = conventions_json(game_conventions({"settings": {"setup": player.setup.config()}}))
+        rows.append({**about, "distractor_kind": player.distractor_kind, **scores, "conventions": used})
     return pd.DataFrame(rows)

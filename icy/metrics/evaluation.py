@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icy.core.checks import whole_number
+from icy.core.conventions import conventions_json
 from icy.core.errors import IcyError, InvalidSettingError, PluginError, unknown
 from icy.core.registry import Entry, registry
 from icy.core.streams import stream
 from icy.core.surroundings import standard_state
 from icy.languages.table import Table
 
+from .construction import Facts, note_of
 from .repeated import of_repeated_rows
 from .score import Score, undefined
 from .significance import PermutationTest, compare_with_chance, draw_permutations, resolve_alternative
@@ -81,9 +83,10 @@ def evaluate(
         progress: called with the number of permutations done and the total, for each metric.
 
     Returns:
-        One row: `name`, `rows`, `attributes`, `length`, `vocab_size`, `distinct_messages`, a column per metric, a
-        column `<metric>_why` with the reason if its value is undefined (NaN), and a column `<metric>_error` for each
-        with a standard error. With permutations, `<metric>_chance` is the mean over them, `<metric>_chance_sd` their
+        One row: `name`, `rows`, `attributes`, `length`, `vocab_size`, `distinct_messages`; a column per metric, with
+        `<metric>_why`, the reason if its value is undefined (NaN), `<metric>_note`, the reason if the sizes of the
+        table determine or bound it, and `<metric>_error`, its standard error if there is one; and `conventions`, those
+        of all metrics as JSON. With permutations, `<metric>_chance` is the mean over them, `<metric>_chance_sd` their
         standard deviation, `<metric>_chance_low` and `<metric>_chance_high` the ends of their 95% interval, and
         `<metric>_p` the p-value. `attrs["scores"]` holds the scores by metric. A metric that cannot score the table is
         NaN, with the reason; if it is the only one, it raises.
@@ -110,12 +113,13 @@ def evaluate(
         "distinct_messages": len(np.unique(table.messages, axis=0)),
     }
     for name, score in scores.items():
-        row[name], row[f"{name}_why"] = score.value, score.why
+        row[name], row[f"{name}_why"], row[f"{name}_note"] = score.value, score.why, score.note
         if score.error is not None:
             row[f"{name}_error"] = score.error
         if (test := score.by_chance) is not None:
             for column, number in zip(CHANCE, (test.mean, test.sd, test.low, test.high, test.p), strict=True):
                 row[f"{name}_{column}"] = number
+    row["conventions"] = conventions_json({name: score.conventions for name, score in scores.items()})
     frame = pd.DataFrame([row])
     frame.attrs["scores"] = scores
     return frame
@@ -146,14 +150,17 @@ def score_all(
     if permutations is not None:
         rows = _exchangeable(table)
         orders = draw_permutations(len(rows), permutations, seed)
-    found = {}
+    found, facts = {}, Facts(table)
     for name, entry in named.items():
-        found[name] = _one(entry, table, conventions.get(name, {}), alone=len(entries) == 1)
+        score = _one(entry, table, conventions.get(name, {}), alone=len(entries) == 1)
+        found[name] = replace(score, note=note_of(facts, score))
         if errors == "bootstrap" and not found[name].why:
             found[name] = _bootstrapped(entry, table, conventions.get(name, {}), found[name], resamples, seed)
         if permutations is not None:
             test = _tested(entry, rows, conventions.get(name, {}), found[name], "better", *orders, progress)
-            found[name] = replace(found[name], by_chance=test)
+            same = not test.why and bool((np.abs(test.values - test.value) <= 1e-12).all())
+            note = found[name].note or ("the value is the same in every permutation" if same else "")
+            found[name] = replace(found[name], by_chance=test, note=note)
         if told is not None:
             told(name, found[name])
     return found

@@ -27,6 +27,8 @@ class Score:
         error: standard error of the value, if one was requested or the value is estimated from a sample.
         error_of: what the error refers to, as in "100000 drawn pairs".
         by_chance: permutation test of the value, if one was requested.
+        note: the reason for a value that the sizes of the table determine or bound, in the scores of
+            `icy.metrics.evaluate`; empty without one.
 
     Raises:
         ValueError: a value of NaN without a reason, or a reason with any other value.
@@ -47,6 +49,7 @@ class Score:
     error: float | None = None
     error_of: str = ""
     by_chance: PermutationTest | None = None
+    note: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "value", float(self.value))

@@ -52,6 +52,8 @@ class JobKind:
         plot: the plot of its learning curves, where that is another than "curves".
         command: its command, where that stands in a group, as in "s2b train".
         counted: what the first number of a point of its learning curves counts, in the plural; the label of an axis.
+        conventions: a function from the configuration of a record to the conventions of the metrics among its measures:
+            a dictionary of arguments by metric. An empty configuration asks for the default.
     """
 
     name: str
@@ -70,6 +72,11 @@ class JobKind:
     plot: str = ""
     command: str = ""
     counted: str = "updates"
+    conventions: Any = None
+
+    def conventions_of(self, config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+        """Return the conventions of the metrics among the measures of a record, by its configuration."""
+        return {} if self.conventions is None else dict(load_object(self.conventions)(config))
 
     def make_jobs(self, spec: Any) -> Sequence[Any]:
         """Return the jobs of a spec."""

@@ -163,7 +163,7 @@ def _completed(table: pd.DataFrame) -> pd.DataFrame:
         InvalidSettingError: a text where a number or a yes or no belongs.
     """
     whole = table.reindex(columns=list(dict.fromkeys([*LONG, *table.columns])))
-    for name in ("settings", "options"):
+    for name in ("settings", "options", "conventions"):
         whole[name] = whole[name].astype(object).where(whole[name].notna(), "")
     for name in ("split", "pretrain_representation", "error"):  # a column of nothing is read as numbers
         whole[name] = whole[name].astype(object).where(whole[name].notna(), None)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from icy.config.protocols import BASELINE, SCRATCH
 from icy.config.settings import OF_PRETRAINING, PRESETS, settings_for
+from icy.core.conventions import conventions_json
 from icy.core.escapes import csv_table
 from icy.core.files import write_atomically
 
@@ -42,7 +43,7 @@ LONG = (
     *("side", "parameters", "parameters_published", "grammar", "seed", "measure", "value", "cut", "accuracy"),
     *EXTRA,
     *("steps", "baseline_steps", "reason", "failed", "error", "engine", "device", "seconds"),
-    *("finished", "key", "kind", "resolution", *CROSSINGS),
+    *("finished", "key", "kind", "resolution", *CROSSINGS, "conventions"),
 )
 TEXTS = tuple(name for name in LONG if name not in {*WHOLE, *SIZES, *NUMBERS, "cut", "failed"})
 
@@ -109,6 +110,7 @@ def _row(record: Record, measures: Sequence[str]) -> dict[str, Any]:
         **{name: found.get(name) for name in (*LONG, *measures)},
         "value": value_of(record),
         "resolution": resolution_of(record),
+        "conventions": conventions_json(kind_of(record).conventions_of(config)),
         "kind": kind,
         "settings": _changes(settings, record["preset"], kind),
         "options": _listed(options),
@@ -145,11 +147,13 @@ def resolution_of(record: Record) -> float:
 def game_curves(records: Iterable[Record]) -> pd.DataFrame:
     """Return one row per pair and reading of its game: the columns of ROW, grammar, seed, and the points of the curve.
 
+    The column `conventions` describes the metrics, as JSON.
+
     Results of other kinds are left out.
     """
     import pandas as pd
 
-    names, points = [*ROW, "grammar", "seed"], job_kind("e2e").curve
+    names, points = [*ROW, "grammar", "seed", "conventions"], job_kind("e2e").curve
     played = [r for r in records if kind_of(r).name == "e2e" and not r["failed"]]
     about = to_long(played)[names]
     curves = pd.DataFrame(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from icy import metrics as icy_metrics
 from icy.core.checks import whole_number
+from icy.core.conventions import conventions_json
 from icy.core.registry import SPEAKER, registry
 from icy.core.surroundings import standard_state
 from icy.s2b.players.base import Player, seated
@@ -40,6 +41,7 @@ def probe_language(
     metrics: str | Iterable[str] = LANGUAGE,
     episodes: int = 20,
     seed: int = 123,
+    permutations: int | None = None,
     **given: Unpack[GameOptions],
 ) -> "pd.DataFrame":
     """Score the language of a speaker: it plays an episode, and then names every stimulus of its space (MetaRG24).
@@ -50,11 +52,12 @@ def probe_language(
         metrics: names or wildcards, see `icy.metrics.evaluate`.
         episodes: number of episodes.
         seed: seed of the episodes, see `evaluate`.
+        permutations: number of permutations of the messages for a permutation test of every metric; None for no test.
         **given: settings by name, see GameSettings.
 
     Returns:
         A row per episode: `episode`, its seed; `space`, its numbers of values; `messages`, the number of different
-        messages; and a column per metric.
+        messages; a column per metric; and `conventions`, a JSON dictionary by metric.
 
     Raises:
         IcyError: unknown names, settings that are not accepted, or a speaker without `utter`.
@@ -71,8 +74,9 @@ def probe_language(
     for language in frozen_languages(speaker, chosen, episode_seeds(seed, episodes)):
         ended = END if (language.messages == END).any() else None
         table = icy_metrics.Table.of(language.meanings, language.messages, eos=ended, one_hot="no", argmax=False)
-        row = icy_metrics.evaluate(table, metrics=metrics)
-        scores = {name: row[name][0] for name in row.attrs["scores"]}
+        row = icy_metrics.evaluate(table, metrics=metrics, permutations=permutations)
+        scored = [name for name in row if str(name).startswith(tuple(row.attrs["scores"]))]
+        scores = {name: row[name][0] for name in (*scored, "conventions")}
         facts = {"episode": language.seed, "space": language.space, "messages": int(row["distinct_messages"][0])}
         found.append(facts | scores)
     return pd.DataFrame(found)
@@ -154,7 +158,7 @@ def disentanglement(
         **given: settings by name, see GameSettings.
 
     Returns:
-        A row per episode, with a column per metric.
+        A row per episode, with a column per metric, and `conventions`, a JSON dictionary by metric.
 
     Raises:
         IcyError: unknown names, or settings that are not accepted.
@@ -174,8 +178,10 @@ def disentanglement(
             streams, count = EpisodeStreams.of_seeds(seeds[[place]]), whole_number("rows", rows)
             which = streams.integers("rows", len(meanings), (count,))[0]
         codes = stimuli[which].astype(np.float64)
-        scores = {entry.name: entry.load()(meanings[which], codes).value for entry in entries}
-        found.append({"episode": int(seeds[place])} | scores)
+        scores = {entry.name: entry.load()(meanings[which], codes) for entry in entries}
+        used = conventions_json({name: score.conventions for name, score in scores.items()})
+        values = {name: score.value for name, score in scores.items()}
+        found.append({"episode": int(seeds[place]), **values, "conventions": used})
     return pd.DataFrame(found)
 
 

@@ -13,7 +13,7 @@ from icy.config.protocols import BASELINE, decide, reached_at
 from icy.config.settings import TrainingSettings
 from icy.core.devices import make_current
 from icy.core.errors import IncompatibleError, InvalidSettingError
-from icy.core.representations import Representation, get_representation
+from icy.core.representations import VOCABULARY, WITH_START, Representation, get_representation, without_start
 from icy.core.streams import stream_key
 from icy.models.factory import create
 from icy.records.record import FAILURES
@@ -47,7 +47,7 @@ def make_model(
     with torch.random.fork_rng(devices=[]):
         names = ("weights", task.side) if task.paired else ("weights",)
         torch.default_generator.manual_seed(stream_key(seed, *names))  # the CPU's, and no other device's
-        return create(
+        model = create(
             task.entry,
             task.space,
             task.message_length,
@@ -55,6 +55,14 @@ def make_model(
             task.hidden_size,
             **{"representation": representation, **published, **task.options},
         )
+    if task.side == "sender" and getattr(representation, "symbols", WITH_START) == VOCABULARY:
+        model.register_forward_hook(_without_start)
+    return model
+
+
+def _without_start(model: nn.Module, inputs: Any, scores: Tensor) -> Tensor:
+    """Restrict the scores of a sender to the vocabulary."""
+    return without_start(scores)
 
 
 def representation_of(task: Task, settings: TrainingSettings) -> Representation:

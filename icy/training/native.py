@@ -12,7 +12,7 @@ from icy.config.settings import TrainingSettings
 from icy.core import native
 from icy.core.errors import IncompatibleError
 from icy.core.native.arguments import address
-from icy.core.representations import Answering, Discrete, Gumbel, Soft
+from icy.core.representations import WITH_START, Answering, Discrete, Gumbel, Soft
 from icy.models.native import core
 from icy.models.native.builder import NotNativeError
 from icy.models.native.program import Layout, Program
@@ -183,6 +183,8 @@ def native_loss(loss: Loss, program: Program) -> core.Loss:
     kind = type(representation)
     side = {"sender_loss": "sender", "receiver_loss": "receiver"}.get(getattr(loss, "__name__", ""))
     soft = kind is Soft or (side == "receiver" and getattr(kind, "receiver_loss", None) is Answering.receiver_loss)
+    if side == "sender" and getattr(representation, "symbols", WITH_START) != WITH_START:
+        raise NotNativeError("its senders cannot say the start symbol")
     if side is None or not (soft or kind in (Gumbel, Discrete)):
         raise NotNativeError("its loss is not one that they know")
     if soft:

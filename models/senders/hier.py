@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from icy.core.representations import SOFT, Representation
+from icy.core.representations import DISCRETE, SOFT, Representation
 from icy.languages.meanings import MeaningSpace
 from icy.models.base import Meanings, MessageScores, Sender, time_last
 from icy.models.cells import State, Unfed
@@ -114,7 +114,14 @@ class HierSampling(HierAutoReg):
     """Like HierAutoReg, but its lower cell reads the token sampled from the scores. For DISCR only."""
 
     def __init__(
-        self, space: MeaningSpace, message_length: int, vocab_size: int, hidden_size: int, *, cell: CellFactory
+        self,
+        space: MeaningSpace,
+        message_length: int,
+        vocab_size: int,
+        hidden_size: int,
+        *,
+        cell: CellFactory,
+        representation: Representation = DISCRETE,
     ) -> None:
         super().__init__(space, message_length, vocab_size, hidden_size, cell=cell)
-        self.feedback = SampledFeedback(self.symbols, hidden_size)
+        self.feedback = SampledFeedback(self.symbols, hidden_size, representation)

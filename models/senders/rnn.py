@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from icy.core.representations import SOFT, Representation
+from icy.core.representations import DISCRETE, SOFT, Representation
 from icy.languages.meanings import MeaningSpace
 from icy.models.base import Meanings, MessageScores, Sender, time_last
 from icy.models.layers import Linear, MeaningEmbedding
@@ -99,6 +99,7 @@ class RNNSampling(RNNAutoReg):
         *,
         cell: CellFactory,
         layers: int = 1,
+        representation: Representation = DISCRETE,
     ) -> None:
         super().__init__(space, message_length, vocab_size, hidden_size, cell=cell, layers=layers)
-        self.feedback = SampledFeedback(self.symbols, hidden_size)
+        self.feedback = SampledFeedback(self.symbols, hidden_size, representation)

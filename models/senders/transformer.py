@@ -6,12 +6,12 @@ import torch
 from jaxtyping import Integer
 from torch import Tensor, nn
 
-from icy.core.representations import SOFT, Representation, largest, one_hot
+from icy.core.representations import DISCRETE, SOFT, Representation, largest, one_hot
 from icy.languages.meanings import MeaningSpace
 from icy.models.attention import Cache, DecoderLayer, LayerNorm, PreNormLayer, pre_norm_layers, sinusoids
 from icy.models.base import Meanings, MessageScores, Sender, time_last
 from icy.models.layers import Linear, MeaningEmbedding, SymbolEmbedding
-from icy.models.symbols import Feedback, SampledFeedback
+from icy.models.symbols import Feedback, SampledFeedback, allowed
 
 
 class _TransDec(Sender):
@@ -94,10 +94,17 @@ class TransDecSampling(_TransDec):
     """
 
     def __init__(
-        self, space: MeaningSpace, message_length: int, vocab_size: int, hidden_size: int, *, layers: int = 1
+        self,
+        space: MeaningSpace,
+        message_length: int,
+        vocab_size: int,
+        hidden_size: int,
+        *,
+        layers: int = 1,
+        representation: Representation = DISCRETE,
     ) -> None:
         super().__init__(space, message_length, vocab_size, hidden_size, layers=layers)
-        self.feedback = SampledFeedback(self.symbols, hidden_size)
+        self.feedback = SampledFeedback(self.symbols, hidden_size, representation)
 
 
 class Transformer(Sender):
@@ -168,5 +175,5 @@ class Transformer(Sender):
     def _read(self, scores: Tensor, step: int) -> Tensor:
         """Return what is read of the symbol of a step. A model trained with teacher forcing reads tokens."""
         if self.teacher_forcing and not self.training:
-            return largest(scores)
+            return largest(allowed(self.representation, scores))
         return self.representation.feed_back(scores, step, self.training)

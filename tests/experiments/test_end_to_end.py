@@ -129,7 +129,7 @@ def test_table_and_figure(tmp_path: Path) -> None:
         "receiver accuracy\non the language",
         "end-to-end\nloss",
         "end-to-end\naccuracy",
-        "topsim",
+        "topsim (hamming)",
     ]
     assert len(axes[0].lines) == 2
     steps, mean = axes[0].lines[0].get_data()

@@ -65,7 +65,7 @@ RUNS: list[tuple[type[RunSpec], dict[str, Any], str]] = [
             "target": 0.5,
             **EVERY_50,
         },
-        "| FC1L+RNN1L:GRU | 1 | topsim | 0.291 |",
+        "| FC1L+RNN1L:GRU | 1 | topsim (hamming) | 0.291 |",
     ),
 ]
 

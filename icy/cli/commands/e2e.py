@@ -11,6 +11,7 @@ from icy.cli import completion
 from icy.cli.options import SHOWN, SpecOptions, given_by_user, together
 from icy.cli.output import checked_plot, note, save_figure
 from icy.cli.session import Output, print_result, run_command
+from icy.config.settings import SYMBOLS
 from icy.config.specs import EndToEndSpec
 from icy.experiments.plan import make_plan
 from icy.experiments.results import EndToEndResult, ProbeResult
@@ -48,6 +49,7 @@ WHAT = together(
         "none, from scratch.",
     ),
     _spec.option("representation", metavar="soft|gumb|discr|gs|qt|cb"),
+    _spec.option("symbols", type=click.Choice(SYMBOLS), metavar="|".join(SYMBOLS)),
     _spec.option("steps", type=int),
     _spec.option("cap", type=float),
     _spec.option("most", type=int),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import inspect
 import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,7 +15,7 @@ import click
 
 from icy.cli import completion
 from icy.cli.exit_codes import Interrupted
-from icy.cli.options import FORMATS, SPREADS, Assignment, Seeds, plugin_option, together
+from icy.cli.options import FORMATS, SPREADS, Assignment, Seeds, permutations_option, plugin_option, together
 from icy.cli.output import (
     checked_plot,
     checked_rows_file,
@@ -29,6 +28,7 @@ from icy.cli.output import (
     write_rows,
 )
 from icy.cli.session import set_up_log
+from icy.config.settings import OPEN
 from icy.core.checks import number_or_text, seed_list
 from icy.core.errors import InvalidSettingError, StoreError, quoted
 from icy.core.logs import log_level
@@ -70,6 +70,8 @@ SUFFIXES = (
     ".msg",
 )  # of files, also missing ones
 DRAWN_PAIRS = 1_000_000  # beyond, for a standard error of about 0.001 at most
+
+STARTED = "V counts the start symbol too, which the agents said; --symbols V excludes it when they are trained"
 
 EPILOG = """\b
 Examples:
@@ -146,17 +148,18 @@ MEASURED = together(
         help=f"Pairs that topsim compares; auto is all up to {EXACT_ROWS} rows, and {DRAWN_PAIRS} drawn beyond.",
     ),
     click.option(
+        "--as-reported",
+        is_flag=True,
+        help="Compute topsim of end-to-end runs as their table does: by its conventions, on the meanings of the last "
+        "evaluation.",
+    ),
+    click.option(
         "--errors", type=click.Choice(ERRORS), help="Estimate a standard error for every metric, not only sampled ones."
     ),
     click.option(
         "--resamples", type=click.IntRange(min=2), default=100, show_default=True, help="Number of bootstrap resamples."
     ),
-    click.option(
-        "--permutations",
-        type=click.IntRange(min=1),
-        metavar="M",
-        help="Show every metric's value by chance, and its p-value, from M permutations of the messages, such as 1000.",
-    ),
+    permutations_option,
 )
 SHOWN = together(
     paper_options,
@@ -175,12 +178,13 @@ SHOWN = together(
 
 @dataclass(frozen=True)
 class Source:
-    """A table to score: its name, its seed if it has one, a function that builds it, and its file if it has one."""
+    """A table to score: its name, its seed if it has one, a function that builds it, and its file or record if any."""
 
     name: str
     seed: int | None
     table: Callable[[], Table]
     file: str = ""
+    record: Record | None = None
 
 
 @click.command("metrics", epilog=EPILOG)
@@ -196,6 +200,7 @@ def metrics_command(
     metric: tuple[str, ...],
     conventions: tuple[tuple[str, Any], ...],
     pairs: str,
+    as_reported: bool,
     errors: str | None,
     resamples: int,
     permutations: int | None,
@@ -224,9 +229,12 @@ def metrics_command(
     chosen = _conventions(conventions, names)
     found: list[pd.DataFrame] = []
     todo = [source for name in dict.fromkeys(sources) for source in _sources(name, given, quiet)]
+    if as_reported:
+        todo, chosen = _as_reported(todo, names, chosen)
     files = [source.name for source in todo if source.file]
     todo = [replace(s, name=s.file) if s.file and files.count(s.name) > 1 else s for s in todo]
     by_chance: dict[str, dict[str, list[float]]] = {}
+    started = False  # whether a language has the start symbol
     try:
         with _progress(todo, names, quiet) as (told, pairs_done, permutations_done):
             for source in todo:
@@ -243,14 +251,17 @@ def metrics_command(
                     progress=permutations_done,
                 )
                 found.append(row.assign(name=source.name, seed=source.seed))
+                started |= _has_start(source.record, table)
                 if permutations is None:  # which show as much
                     for name, value in values_by_chance(table, names, own).items():
+                        if row[name][0] == value:  # whatever the messages mean, as a note says
+                            continue
                         by_chance.setdefault(name, {}).setdefault(source.name, []).append(value)
     except KeyboardInterrupt:
         if found:
             print_table(_table(found, names, spread), format_)
         raise Interrupted(f"{len(found)} of {len(todo)} languages are measured.") from None
-    bias = _bias(by_chance)
+    bias = [*([STARTED] if started else []), *_bias(by_chance)]
     print_table(_table(found, names, spread, bias), format_)
     if format_ in ("csv", "json") and not quiet:  # which have no room for it
         for sentence in bias:
@@ -296,9 +307,38 @@ def _spoken(path: Path, eos: str | None) -> list[Source]:
         )
     names = _row_names([record for record, _ in found])
     return [
-        Source(name, record["seed"], partial(_table_of, make, eos))
+        Source(name, record["seed"], partial(_table_of, make, eos), record=record)
         for name, (record, make) in zip(names, found, strict=True)
     ]
+
+
+def _as_reported(
+    todo: Sequence[Source], names: Sequence[str], chosen: Mapping[str, Mapping[str, Any]]
+) -> tuple[list[Source], dict[str, dict[str, Any]]]:
+    """Return the tables behind the topsim of end-to-end runs, and its conventions.
+
+    Raises:
+        InvalidSettingError: something else is to be scored, or conventions of topsim were given.
+    """
+    from icy.training.pairs.conventions import pair_conventions
+    from icy.training.pairs.game import reported_meanings  # imports torch
+
+    pairs = [source for source in todo if source.record is not None and source.record["side"] == "pair"]
+    if len(pairs) < len(todo) or list(names) != ["topsim"] or chosen:
+        raise InvalidSettingError(
+            "--as-reported computes the topsim of end-to-end runs: give their results folder and `-m topsim` alone."
+        )
+
+    def compared(source: Source) -> Table:
+        assert source.record is not None
+        return source.table().rows(reported_meanings(source.record))
+
+    return [replace(source, table=partial(compared, source)) for source in pairs], pair_conventions({})
+
+
+def _has_start(record: Record | None, table: Table) -> bool:
+    """Return whether senders of a record could say the start symbol, and did."""
+    return record is not None and record["representation"] in OPEN and table.vocab_size > record["vocab_size"]
 
 
 def _row_names(records: Sequence[Record]) -> list[str]:
@@ -452,13 +492,8 @@ def _bias(by_chance: Mapping[str, Mapping[str, Sequence[float]]]) -> list[str]:
 
 
 def _notes(found: Sequence[pd.DataFrame]) -> list[str]:
-    """Return sentences with the conventions of every metric, and the reasons for undefined values."""
+    """Return the reasons for undefined values, and how p-values were computed."""
     said: dict[str, None] = {}
-    for frame in found:
-        for score in frame.attrs["scores"].values():
-            usual = inspect.signature(registry.get(score.metric, "metric").load()).parameters
-            shown = [f"{n} {v}" for n, v in score.conventions.items() if _worth_saying(v, usual.get(n))]
-            said[f"{score.metric}: {', '.join(shown)}" if shown else ""] = None
     for frame in found:
         for score in frame.attrs["scores"].values():
             said[f"{score.metric} of {frame['name'][0]} is undefined: {score.why}" if score.why else ""] = None
@@ -468,9 +503,3 @@ def _notes(found: Sequence[pd.DataFrame]) -> list[str]:
                     f"p of {score.metric}: {test.permutations} {which} permutations, one-sided: {test.alternative}"
                 ] = None
     return [sentence for sentence in said if sentence]
-
-
-def _worth_saying(value: Any, parameter: inspect.Parameter | None) -> bool:
-    """Return whether a convention is in use, rather than None, empty, or False by default."""
-    unused = value is None or value == () or (value is False and parameter is not None and parameter.default is False)
-    return not unused

@@ -11,6 +11,7 @@ from icy.cli.compare import COMPARE, Comparison
 from icy.cli.options import SHOWN, Sizes, SpecOptions, given_by_user, together
 from icy.cli.session import Output, run_command
 from icy.config.protocols import PROTOCOLS
+from icy.config.settings import SYMBOLS
 from icy.config.specs import ProbeSpec
 from icy.experiments.plan import make_plan
 from icy.experiments.results import ProbeResult
@@ -61,6 +62,7 @@ WHAT = together(
         "hidden", type=Sizes(), metavar="E[,E...]", help="hidden size E, or several, each a row of its own: 64,128."
     ),
     _spec.option("representation", metavar="soft|gumb|discr|gs|qt|cb"),
+    _spec.option("symbols", type=click.Choice(SYMBOLS), metavar="|".join(SYMBOLS)),
     _spec.assignments("options", "--option", help="a further argument of the models."),
     _spec.training(),
 )

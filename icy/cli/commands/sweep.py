@@ -9,6 +9,7 @@ import click
 from icy.cli import completion
 from icy.cli.options import SHOWN, Sizes, SpecOptions, given_by_user, together
 from icy.cli.session import Output, print_by_protocol, run_command
+from icy.config.settings import SYMBOLS
 from icy.config.specs import SweepSpec
 from icy.experiments.results import ProbeResult
 from icy.experiments.sweep import ORDERS, make_sweep, over, read_sweep, sweep_spec
@@ -53,6 +54,7 @@ WHAT = together(
     _spec.option("side", type=click.Choice(["sender", "receiver"])),
     _spec.option("protocol", metavar="NAME[,NAME]"),
     _spec.option("representation", metavar="soft|gumb|discr|gs|qt|cb[,...]"),
+    _spec.option("symbols", type=click.Choice(SYMBOLS), metavar="|".join(SYMBOLS)),
     _spec.option("hidden", type=Sizes(), metavar="E[,E...]", help="hidden size E, one or several."),
     _spec.option("meanings", metavar="AxK[,AxK]"),
     _spec.option("vocab_size", type=Sizes(), metavar="V[,V...]"),

@@ -12,24 +12,28 @@ from typing import Any
 
 from icy.core.errors import InvalidSettingError, unknown
 
-from .base import Answering, Symbols, Unlearnt
+from .base import SYMBOLS, VOCABULARY, WITH_START, Answering, SpokenSymbols, Symbols, Unlearnt
 from .codebook import COMMITMENT, Codebook, LearntCodebook
-from .discrete import ANSWERS, Discrete
+from .discrete import ANSWERS, DISCRETE, Discrete
 from .gumbel import TEMPERATURE, Gumbel, GumbelSoftmax
 from .losses import INSIDE_LOG, SMALLEST_DEVIATION, advantage, cross_entropy, entropy, squared_error
 from .protocol import Answered, Losses, Meanings, Representation, Scores, Sent, StepScores, Targets, Words
 from .quantised import Quantised
-from .samples import largest, one_hot, relaxed, sampled, straight_through
+from .samples import largest, one_hot, relaxed, sampled, straight_through, without_start
 from .soft import SOFT, Soft
 
 __all__ = [
     "ANSWERS",
     "COMMITMENT",
+    "DISCRETE",
     "INSIDE_LOG",
     "REPRESENTATIONS",
     "SMALLEST_DEVIATION",
     "SOFT",
+    "SYMBOLS",
     "TEMPERATURE",
+    "VOCABULARY",
+    "WITH_START",
     "Answered",
     "Answering",
     "Codebook",
@@ -44,6 +48,7 @@ __all__ = [
     "Scores",
     "Sent",
     "Soft",
+    "SpokenSymbols",
     "StepScores",
     "Symbols",
     "Targets",
@@ -60,6 +65,7 @@ __all__ = [
     "sampled",
     "squared_error",
     "straight_through",
+    "without_start",
 ]
 
 REPRESENTATIONS: dict[str, Representation] = {

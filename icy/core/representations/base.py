@@ -1,11 +1,16 @@
 """What representations have in common."""
 
+from dataclasses import dataclass, field
 from typing import Self
 
 from icy.core.noise import Noise
 
 from .losses import cross_entropy
-from .protocol import Answered, Losses, Meanings, Scores, Sent, Targets, Words
+from .protocol import Answered, Losses, Meanings, Scores, Sent, StepScores, Targets, Words
+from .samples import without_start
+
+WITH_START, VOCABULARY = "V+1", "V"
+SYMBOLS = (WITH_START, VOCABULARY)  # that a sender can say
 
 
 class Answering:
@@ -54,3 +59,19 @@ class Symbols(Unlearnt):
     def word_count(self, vocab_size: int) -> int:
         """Return V."""
         return vocab_size
+
+
+@dataclass(frozen=True)
+class SpokenSymbols(Symbols):
+    """A representation in which a sender may also say the start symbol.
+
+    Attributes:
+        symbols: that a sender can say: "V+1", the vocabulary and the start symbol, or "V", the vocabulary alone. This
+            class restricts the symbols that a sender reads back; `icy.training.engine.make_model` restricts its scores.
+    """
+
+    symbols: str = field(default=WITH_START, kw_only=True)
+
+    def allowed(self, scores: StepScores) -> StepScores:
+        """Return scores in which symbols that cannot be said have minus infinity."""
+        return without_start(scores) if self.symbols == VOCABULARY else scores

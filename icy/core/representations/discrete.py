@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from icy.core.noise import Noise
 
-from .base import Symbols
+from .base import SpokenSymbols
 from .losses import advantage, cross_entropy, entropy
 from .protocol import Answered, Losses, Meanings, Scores, Sent, StepScores, Targets
 from .samples import largest
@@ -13,7 +13,7 @@ ANSWERS = 1  # noise channel of a receiver's values; tokens use the noise itself
 
 
 @dataclass(frozen=True)
-class Discrete(Symbols):
+class Discrete(SpokenSymbols):
     """DISCR: sampled tokens, trained by REINFORCE with the batch as baseline and an entropy term (Perkins21 2.8).
 
     Losses are sums, as in the authors' program: over the batch and over positions or attributes.
@@ -31,7 +31,7 @@ class Discrete(Symbols):
 
     def feed_back(self, scores: StepScores, step: int = 0, training: bool = True) -> StepScores:
         """Return the softmax of the scores: only senders that sample tokens themselves read tokens (see `sampled`)."""
-        return scores.softmax(-1)
+        return self.allowed(scores).softmax(-1)
 
     def message(self, scores: Scores, noise: Noise | None) -> Scores:
         """Return the sampled tokens as one-hot vectors, without a gradient; greedy if `noise` is None."""
@@ -63,3 +63,6 @@ class Discrete(Symbols):
         of_values = gains * -cross_entropy(answered, values)
         reward = of_tokens.sum((-2, -1)) + of_values.sum((-2, -1))
         return -self.reward_weight * reward - self.entropy_weight * (entropy(sent) + entropy(answered))
+
+
+DISCRETE = Discrete()

@@ -2,24 +2,22 @@
 
 from dataclasses import dataclass
 
-import torch
-from jaxtyping import Float
 from torch import Tensor
 
 from icy.core.noise import Noise, current_noise
 from icy.core.tracing import traceable
 
-from .base import Answering, Symbols
+from .base import Answering, SpokenSymbols, Symbols
 from .losses import cross_entropy, squared_error
 from .protocol import Answered, Losses, Meanings, Scores, Sent, StepScores, Targets, Words
-from .samples import largest, relaxed, straight_through
+from .samples import largest, relaxed, straight_through, without_start
 
 TEMPERATURE = 1.2  # of the Gumbel-softmax, as in the authors' program
 
 
 @dataclass(frozen=True)
-class Gumbel(Symbols):
-    """GUMB: one-hot samples, straight-through Gumbel-softmax; the loss is their squared error (Perkins21 section 2.8).
+class Gumbel(SpokenSymbols):
+    """GUMB: one-hot samples, straight-through Gumbel-softmax; the loss is their squared error (Perkins21 2.8).
 
     Attributes:
         temperature: of the softmax whose gradient is used.
@@ -35,6 +33,7 @@ class Gumbel(Symbols):
 
     def feed_back(self, scores: StepScores, step: int, training: bool) -> StepScores:
         """Return the sample with the gradient of the softmax; greedy if not training."""
+        scores = self.allowed(scores)
         if not training:
             return largest(scores)
         return relaxed(scores, step, self.temperature)
@@ -104,9 +103,3 @@ def _gumbel_softmax(scores: Tensor, gumbel: Tensor | None, tau: float, hard: boo
     if gumbel is None:
         return largest(allowed)
     return straight_through(allowed, gumbel, tau) if hard else ((allowed + gumbel) / tau).softmax(-1)
-
-
-def without_start(scores: Float[Tensor, "*places vocab"]) -> Float[Tensor, "*places vocab"]:
-    """Return scores with that of the start symbol, the last, so low that it is never drawn."""
-    last = torch.arange(scores.shape[-1], device=scores.device) == scores.shape[-1] - 1
-    return scores.masked_fill(last, -torch.inf)

@@ -41,6 +41,12 @@ def largest(scores: Float[Tensor, "*places choice"]) -> Float[Tensor, "*places c
     return one_hot(scores.argmax(-1), scores.shape[-1], scores.dtype)
 
 
+def without_start(scores: Float[Tensor, "*places vocab"]) -> Float[Tensor, "*places vocab"]:
+    """Return scores with that of the start symbol, the last, so low that it is never drawn."""
+    last = torch.arange(scores.shape[-1], device=scores.device) == scores.shape[-1] - 1
+    return scores.masked_fill(last, -torch.inf)
+
+
 def one_hot(
     index: Integer[Tensor, "*places"], size: int, dtype: torch.dtype = torch.float32
 ) -> Float[Tensor, "*places size={size}"]:

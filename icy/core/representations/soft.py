@@ -1,13 +1,16 @@
 """SOFT: probabilities."""
 
+from dataclasses import dataclass
+
 from icy.core.noise import Noise
 
-from .base import Answering, Symbols
+from .base import Answering, SpokenSymbols
 from .losses import cross_entropy
 from .protocol import Losses, Scores, StepScores, Targets
 
 
-class Soft(Symbols, Answering):
+@dataclass(frozen=True)
+class Soft(SpokenSymbols, Answering):
     """SOFT: probability vectors are emitted and fed back; the loss is cross-entropy (Icy22 appendix B)."""
 
     name = "soft"
@@ -15,7 +18,7 @@ class Soft(Symbols, Answering):
 
     def feed_back(self, scores: StepScores, step: int = 0, training: bool = True) -> StepScores:
         """Return the softmax of the scores, with its gradient."""
-        return scores.softmax(-1)
+        return self.allowed(scores).softmax(-1)
 
     def message(self, scores: Scores, noise: Noise | None = None) -> Scores:
         """Return the softmax of the scores, in training and in evaluation."""

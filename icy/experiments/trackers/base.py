@@ -24,6 +24,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
+from icy.core.conventions import Convention
 from icy.core.errors import InvalidSettingError, StoreError, what_and_where
 from icy.core.logs import log_level
 from icy.experiments.plan import Plan
@@ -50,7 +51,10 @@ def run_name(record: Record) -> str:
 
 
 def parameters_of(record: Record) -> dict[str, str | float | bool]:
-    """Return the configuration of a result, flattened to names such as `settings.learning_rate`."""
+    """Return the configuration of a result, flattened to names such as `settings.learning_rate`.
+
+    The conventions of its metrics are there too, as `convention.topsim`.
+    """
     config = dict(record["config"])
     for group in ("options", "settings"):
         config.update({f"{group}.{name}": value for name, value in config.pop(group, {}).items()})
@@ -58,7 +62,9 @@ def parameters_of(record: Record) -> dict[str, str | float | bool]:
         config["game_steps"] = config.pop("steps")
     own = record["parameters"]
     counts = {"parameters": own.get("true"), "parameters_published": own.get("published")}
-    given = {**config, **{name: record.get(name) for name in ALSO}, **counts}
+    used = kind_of(record).conventions_of(record["config"])
+    named = {f"convention.{metric}": Convention(metric, values).text for metric, values in used.items()}
+    given = {**config, **{name: record.get(name) for name in ALSO}, **counts, **named}
     return {n: v if isinstance(v, (str, int, float)) else str(v) for n, v in given.items() if v is not None}
 
 

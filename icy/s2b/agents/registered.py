@@ -19,6 +19,7 @@ register_job_kind(
         noun="agents",
         model=f"{__package__}.kept:kept_networks",
         command="s2b train",
+        conventions=f"{__package__}.conventions:language_conventions",
     )
 )
 

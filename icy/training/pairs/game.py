@@ -16,11 +16,15 @@ from icy.config.protocols import SCRATCH
 from icy.config.settings import TrainingSettings
 from icy.core.checks import LARGEST_NUMBER
 from icy.core.devices import make_current
+from icy.core.errors import InvalidSettingError
 from icy.core.noise import Noise
 from icy.core.representations import Representation, cross_entropy
+from icy.core.streams import stream_key
 from icy.languages.language import Language
+from icy.languages.meanings import IntArray, MeaningSpace
 from icy.metrics import Table, topsim
-from icy.training.batches import Batches
+from icy.records.record import Record
+from icy.training.batches import Batches, draw_meanings
 from icy.training.checkpoints import Checkpoints
 from icy.training.gradient import GradientLearner
 from icy.training.job import Outcome, Reading, Replicate, Report
@@ -318,6 +322,26 @@ def _topsim(meanings: Tensor, messages: Tensor, settings: TrainingSettings) -> f
     distinct, first = np.unique(meanings.numpy()[:MEANINGS_COMPARED], axis=0, return_index=True)
     said = Table.of(distinct, messages.numpy()[first], one_hot="no", argmax=False)
     return float(topsim(said, message="hamming", workers=1))
+
+
+def reported_meanings(record: Record) -> IntArray:
+    """Return the numbers of the meanings that the topsim in a pair's record compares, [N].
+
+    Raises:
+        InvalidSettingError: under the preset `published`, topsim is of messages in training that were not kept.
+    """
+    settings, space = TrainingSettings(**record["config"]["settings"]), MeaningSpace.of(record["meanings"])
+    if settings.training_readings:
+        raise InvalidSettingError(
+            f"Under the preset published, the topsim of {record['model']} with seed {record['seed']} compares messages "
+            "of the last training batch, which were not kept: leave out --as-reported."
+        )
+    key = stream_key(record["seed"], "meanings", "report" if settings.fresh_reading else "check")
+    keys = torch.tensor([key], dtype=torch.int64, device="cpu")
+    drawn = draw_meanings(space, keys, FAR + record["steps"], 1, settings.evaluation_size)[0, 0]
+    distinct = np.unique(drawn.numpy()[:MEANINGS_COMPARED], axis=0)
+    numbers: IntArray = distinct @ space.values ** np.arange(space.attributes - 1, -1, -1)
+    return numbers
 
 
 def _finite(value: float | None) -> float | None:

@@ -169,7 +169,7 @@ def test_permutations_show_the_value_by_chance_and_p(tmp_path: Path) -> None:
     test = permutation_test(icy.make_language("rot", "2x3", 4, 2, 1), permutations=60)
     text = run(*words, "--out", str(out)).stdout
     head, _, row, below = text.splitlines()[2:6]
-    assert head.split()[-4:] == ["topsim", "topsim_chance", "posdis", "posdis_chance"]
+    assert head.split()[-5:] == ["topsim", "(levenshtein)", "topsim_chance", "posdis", "posdis_chance"]
     assert row.split()[-4:-2] == [f"{test.value:.3f}", f"{test.mean:.3f}±{test.sd:.3f}"]
     assert below.split()[:2] == ["p", f"{test.p:.2g}"]
     assert "p of topsim: 60 random permutations, one-sided: greater" in text
@@ -200,3 +200,40 @@ def test_permutations_of_an_undefined_metric(tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", ["0", "many"])
 def test_a_wrong_number_of_permutations(number: str) -> None:
     assert run("hol", *SMALL, "--permutations", number).exit_code == 2
+
+
+def test_values_by_construction_have_their_reason(tmp_path: Path) -> None:
+    metrics = ("-m", "ami", "-m", "topsim", "-m", "context_independence")
+    words = ("concat", "hol", *SMALL[:4], "--seeds", "1", *metrics, "-q")
+    text = run(*words).stdout
+    assert "‡ ami: every label and every message occurs once: 1 by convention" in text
+    assert "‡ context_independence: by co-occurrence" in text
+    assert "1.000‡" in text
+    assert "ami is biased" not in text
+    records = json.loads(run(*words, "--format", "json").stdout)
+    assert "every message occurs once" in records[0]["ami"]["note"]
+    assert records[0]["topsim"]["note"] == ""
+    printed = pd.read_csv(io.StringIO(run(*words, "--format", "csv").stdout), keep_default_na=False)
+    run(*words, "--out", str(tmp_path / "rows.csv"))
+    written = pd.read_csv(tmp_path / "rows.csv", keep_default_na=False)
+    assert printed["ami_note"].tolist() == written["ami_note"].tolist() == [records[0]["ami"]["note"]] * 2
+
+
+def test_the_value_in_the_table_of_an_end_to_end_run(tmp_path: Path) -> None:
+    sizes: dict[str, Any] = {"meanings": "4x5", "word_length": 1, "hidden": 8, "workers": 1, "progress": False}
+    result = icy.end_to_end("FC2L", "RNN1L:GRU", steps=5, seeds=2, out=tmp_path, **sizes)
+    shown = pd.read_csv(io.StringIO(run(str(tmp_path), "-m", "topsim", "--as-reported", "--format", "csv").stdout))
+    reported = [record["topsim"] for record in result.records]
+    assert shown["topsim_mean"][0] == pytest.approx(np.mean(reported), abs=1e-12)
+    assert shown["rows"][0] < "625"  # and not all meanings
+    refused = run(str(tmp_path), "-m", "ami", "--as-reported")
+    assert refused.exit_code == 2
+    assert "give their results folder and `-m topsim` alone" in refused.output
+
+
+def test_the_start_symbol_is_explained(tmp_path: Path) -> None:
+    sizes: dict[str, Any] = {"meanings": "2x3", "word_length": 2, "hidden": 8, "workers": 1, "progress": False}
+    for symbols, said in (("V", False), ("V+1", True)):
+        out = tmp_path / symbols
+        icy.end_to_end("FC2L", "RNN1L:GRU", vocab_size=1, symbols=symbols, steps=2, seeds=1, out=out, **sizes)
+        assert ("V counts the start symbol too" in run(str(out), "-m", "message_entropy").stdout) is said

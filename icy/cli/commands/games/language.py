@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from icy.cli.output import checked_file, checked_plot, format_option, note, print_rows, save_figure
+from icy.core.conventions import Convention
 from icy.core.files import write_atomically
 
 from .options import changes_of, game_options
@@ -58,9 +59,10 @@ def language_command(
     rows = [[str(cell) for cell in row] for row in match.details["translation"].itertuples(index=False)]
     print_rows(["word", "concept", "together"], rows, format_)
     if not quiet:
+        named = Convention("cbm", match.conventions).heading("CBM")
         note(
-            f"{player.label}: CBM {match.value:.2f}, where random words have {scores['cbm_floor']:.2f} and a random "
-            f"message for every phrase {scores['cbm_holistic']:.2f}; accuracy {scores['accuracy']:.3f}."
+            f"{player.label}: {named} {match.value:.2f}, where random words have {scores['cbm_floor']:.2f} and a "
+            f"random message for every phrase {scores['cbm_holistic']:.2f}; accuracy {scores['accuracy']:.3f}."
         )
     if target is not None:
         write_atomically(target, said.to_lines().encode())

@@ -10,6 +10,7 @@ import click
 
 from icy.cli import completion
 from icy.cli.exit_codes import Interrupted
+from icy.cli.options import permutations_option
 from icy.cli.output import checked_plot, checked_rows_file, joined, print_table, save_figure, write_rows
 from icy.core.checks import number_or_text, parse_whole, seed_list
 from icy.core.errors import InvalidSettingError
@@ -164,6 +165,7 @@ def _print_evaluation(found: Sequence[pd.DataFrame], spread: str, format_: str) 
               help="Metric to compute; repeatable.  [default: topsim, posdis, bosdis, tre, hce, cbm]")  # fmt: skip
 @click.option("--episodes", type=int, default=20, show_default=True, help="Number of episodes.")
 @click.option("--seed", type=int, default=123, show_default=True, help="Seed of the episodes.")
+@permutations_option
 @game_options()
 @shown
 @click.option("--out", "-o", type=click.Path(), metavar="FILE", help="Write a row per episode, as csv or parquet.")
@@ -177,6 +179,7 @@ def language_command(
     metric: tuple[str, ...],
     episodes: int,
     seed: int,
+    permutations: int | None,
     format_: str,
     spread: str,
     out: str | None,
@@ -196,7 +199,9 @@ def language_command(
     found = []
     with progress(len(speakers), quiet) as told:
         for name, player in speakers:
-            rows = probe_language(player, game, metrics=metrics, episodes=episodes, seed=seed)
+            rows = probe_language(
+                player, game, metrics=metrics, episodes=episodes, seed=seed, permutations=permutations
+            )
             found.append(rows.assign(speaker=name))
             told(1)
     print_table(scores_table(joined(found), "speaker", metrics, spread, "languages of frozen speakers"), format_)

@@ -92,7 +92,14 @@ def test_a_strangers_listener_is_measured(tmp_path: Path) -> None:
 def test_languages_are_measured(tmp_path: Path) -> None:
     out = tmp_path / "rows.parquet"
     result = run("language", "--episodes", "3", "-m", "posdis", "--format", "json", "-o", str(out))
-    assert json.loads(result.stdout)[0]["posdis"] == {"mean": 1.0, "spread": 0.0, "seeds": 3}
+    assert json.loads(result.stdout)[0]["posdis"] == {
+        "mean": 1.0,
+        "spread": 0.0,
+        "seeds": 3,
+        "why": "",
+        "note": "",
+        "convention": "constant=skip",
+    }
     assert len(pd.read_parquet(out)) == 3
 
 

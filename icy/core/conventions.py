@@ -1,0 +1,111 @@
+"""Conventions of metrics in words: in headings, in notes below tables, and in the column `conventions` of rows."""
+
+import inspect
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from .registry import registry
+
+HEADED = {"topsim": ("message",)}  # conventions that a heading always shows
+OF_READING = ("eos", "vocab_size", "seed")  # of how a table is read or drawn from: never in a heading
+
+
+@dataclass(frozen=True)
+class Convention:
+    """The conventions by which a metric was computed.
+
+    Attributes:
+        metric: its name.
+        values: by the names of its arguments, as in `Score.conventions`.
+
+    Example:
+        >>> from icy.core.conventions import Convention
+        >>> used = Convention("topsim", {"correlation": "spearman", "message": "hamming", "eos": None})
+        >>> used.heading(), used.text, used.note()
+        ('topsim (hamming)', 'correlation=spearman, message=hamming', 'topsim: correlation spearman, message hamming')
+    """
+
+    metric: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def used(self) -> dict[str, Any]:
+        """The conventions that are in use: not None, empty, or switched off by default."""
+        usual = _defaults(self.metric)
+        return {
+            name: value
+            for name, value in self.values.items()
+            if value is not None and value not in ((), []) and not (value is False and usual.get(name) is False)
+        }
+
+    @property
+    def text(self) -> str:
+        """The conventions in use, as in "correlation=spearman, message=hamming"."""
+        return ", ".join(f"{name}={value}" for name, value in self.used.items())
+
+    def heading(self, label: str = "") -> str:
+        """Return the name of the metric, or another label, with the conventions that distinguish the value.
+
+        These are the distance of messages for topsim, and for every metric the choices that are not the default.
+        """
+        usual, used = _defaults(self.metric), self.used
+        always = HEADED.get(self.metric, ())
+        shown = [str(used[name]) for name in always if name in used]
+        shown += [
+            f"{name} {value}"
+            for name, value in used.items()
+            if name not in (*always, *OF_READING)
+            and isinstance(value, str | bool)
+            and usual.get(name) not in (None, value)
+        ]
+        return f"{label or self.metric} ({', '.join(shown)})" if shown else label or self.metric
+
+    def note(self, label: str = "") -> str:
+        """Return a sentence for below a table; "" for a metric without conventions."""
+        said = ", ".join(f"{name} {value}" for name, value in self.used.items())
+        return f"{label or self.metric}: {said}" if said else ""
+
+
+def conventions_json(conventions: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the conventions of some metrics as JSON, a dictionary by metric; "" for no metrics."""
+    found = {
+        metric: {name: value for name, value in values.items() if value is not None and value not in ((), [])}
+        for metric, values in conventions.items()
+    }
+    return json.dumps(found, default=str) if found else ""
+
+
+def read_conventions(cells: Iterable[Any]) -> dict[str, Convention]:
+    """Return the conventions of each metric in a column that `conventions_json` wrote.
+
+    Where rows differ in a convention, its value is all of theirs, as in "all or ordered". Cells without
+    conventions are left out, as in old files.
+    """
+    found: dict[str, dict[str, dict[str, Any]]] = {}
+    for cell in dict.fromkeys(cell for cell in cells if isinstance(cell, str) and cell):
+        try:
+            read = json.loads(cell)
+        except ValueError:
+            continue
+        for metric, values in read.items() if isinstance(read, dict) else ():
+            if isinstance(values, dict):
+                for name, value in values.items():
+                    found.setdefault(metric, {}).setdefault(name, {})[str(value)] = value
+                found.setdefault(metric, {})
+    return {
+        metric: Convention(
+            metric, {n: next(iter(v.values())) if len(v) == 1 else " or ".join(v) for n, v in values.items()}
+        )
+        for metric, values in found.items()
+    }
+
+
+def _defaults(metric: str) -> dict[str, Any]:
+    """Return the default values of a metric's arguments; none of a metric that is not registered here."""
+    entry = registry.find("metric", metric)
+    if entry is None:
+        return {}
+    named = inspect.signature(entry.load()).parameters
+    return {name: one.default for name, one in named.items() if one.default is not inspect.Parameter.empty}
