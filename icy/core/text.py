@@ -90,6 +90,18 @@ def several(value: Any) -> list[Any]:
     return list(value) if isinstance(value, (list, tuple, set)) else [value]
 
 
+def words(value: Any) -> list[str]:
+    """Return the names or values in an argument that may hold one or several, each once, as text.
+
+    This is the one rule for lists: several are a list, text with commas, or a list of both.
+
+    Example:
+        >>> words("soft,gumb"), words(["soft, gumb", "discr"]), words(4), words(())
+        (['soft', 'gumb'], ['soft', 'gumb', 'discr'], ['4'], [])
+    """
+    return list(dict.fromkeys(str(word) for one in several(value) for word in several(one)))
+
+
 def markdown_table(
     headings: Iterable[object], rows: Iterable[Iterable[object]], numbers: Collection[int] = (), markup: bool = False
 ) -> str:

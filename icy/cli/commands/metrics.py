@@ -164,12 +164,19 @@ SHOWN = together(
 
 @dataclass(frozen=True)
 class Source:
-    """A table to score: its name, its seed if it has one, a function that builds it, and its file if it has one."""
+    """A table to score.
+
+    Attributes:
+        name: of its row.
+        seed: None for a file.
+        table: builds it.
+        place: the file, or the results that hold it; "" for the language of a grammar.
+    """
 
     name: str
     seed: int | None
     table: Callable[[], Table]
-    file: str = ""
+    place: str = ""
 
 
 @click.command("metrics", epilog=EPILOG)
@@ -213,8 +220,7 @@ def metrics_command(
     chosen = _conventions(conventions, names)
     found: list[pd.DataFrame] = []
     todo = [source for name in dict.fromkeys(sources) for source in _sources(name, given, quiet)]
-    files = [source.name for source in todo if source.file]
-    todo = [replace(s, name=s.file) if s.file and files.count(s.name) > 1 else s for s in todo]
+    todo = _apart(todo)
     by_chance: dict[str, dict[str, list[float]]] = {}
     try:
         with _progress(todo, names, quiet) as (told, pairs_done, permutations_done):
@@ -285,9 +291,23 @@ def _spoken(path: Path, eos: str | None) -> list[Source]:
         )
     names = _row_names([record for record, _ in found])
     return [
-        Source(name, record["seed"], partial(_table_of, make, eos))
+        Source(name, record["seed"], partial(_table_of, make, eos), str(path))
         for name, (record, make) in zip(names, found, strict=True)
     ]
+
+
+def _apart(sources: Sequence[Source]) -> list[Source]:
+    """Return tables under other names where several places have one of the same name: rows are means over seeds."""
+    places: dict[str, set[str]] = {}
+    for source in sources:
+        places.setdefault(source.name, set()).add(source.place)
+
+    def named(source: Source) -> str:
+        if len(places[source.name]) == 1 or not source.place:
+            return source.name
+        return source.place if source.seed is None else f"{source.name} of {source.place}"
+
+    return [replace(source, name=named(source)) for source in sources]
 
 
 def _row_names(records: Sequence[Record]) -> list[str]:
