@@ -36,7 +36,7 @@ from .entry import (
 )
 from .errors import DuplicateNameError, IcyError, PluginError, UnknownNameError, unknown
 from .plugins import FILE_PREFIX, import_content, import_file, source_digest
-from .text import natural
+from .text import listed, natural
 
 __all__ = [
     "BUILT_IN",
@@ -83,8 +83,7 @@ BUILT_IN = (
     "icy.experiments",
 )
 ENTRY_POINT_GROUP = "icy.plugins"
-# Kinds that `icy list` lists by their own name.
-LISTED = ("grammar", "metric", "cell", TEXT_MODEL, CORE, WORLD, PERCEPTION, STUDY_PLAYER, READER, "job")
+MOST_NAMED = 5  # entries in an error
 
 F = TypeVar("F")
 log = logging.getLogger(__name__)
@@ -224,11 +223,34 @@ class Registry:
         cell = self._find("cell", cell_name)
         return None if cell is None else family.with_cell(cell)
 
+    def named(self, name: str) -> list[Entry]:
+        """Return the entries of every kind that have a name, which may begin with the kind, as in `sender/FC2L`."""
+        self.load_all()
+        kind, slash, bare = name.partition("/")
+        kinds, bare = ((kind,), bare) if slash and kind in ENTRY_KINDS else (ENTRY_KINDS, name)
+        return [entry for one in kinds if (entry := self._lookup(one, bare)) is not None]
+
+    def plugin_hint(self, *kinds: str) -> str:
+        """Return a sentence for a name that is unknown because a plug-in was not loaded, or has it spelled otherwise.
+
+        Args:
+            *kinds: that the name may be of.
+        """
+        own = [e.qualified for e in self._entries.values() if e.origin.startswith(FILE_PREFIX) and e.kind in kinds]
+        if own:
+            return f"The plug-ins that were given register {listed(own[:MOST_NAMED])}."
+        if self.plugin_files:
+            return f"The plug-ins that were given register no {listed(kinds, 'or')}."
+        return 'If a plug-in registers it, name the file: --plugin FILE, or plugin="FILE" in Python.'
+
     def _unknown(self, name: str, kinds: Sequence[str]) -> UnknownNameError:
         known = [n for e in self.entries(*kinds) for n in (e.name, *e.aliases)]
-        listing = f"{kinds[0]}s" if len(kinds) == 1 and kinds[0] in LISTED else "models"
-        listing = "players" if set(kinds) <= set(PLAYERS) else listing
-        return unknown(" or ".join(kinds), name, list(dict.fromkeys(known)), f"`icy list {listing}` shows all.")
+        several = {*kinds} <= {*SIDES} or len(kinds) > len(PLAYERS)
+        listing = "players" if {*kinds} <= {*PLAYERS} else "models" if several else f"{kinds[0]}s"
+        if others := dict.fromkeys(entry.kind for entry in self.named(name)):
+            return UnknownNameError(f"No {listed(kinds, 'or')} is called '{name}', which is a {listed([*others])}.")
+        hint = f"`icy list {listing}` shows all. {self.plugin_hint(*kinds)}"
+        return unknown(listed(kinds, "or"), name, list(dict.fromkeys(known)), hint)
 
     def match(self, pattern: str | Iterable[str] | None, *kinds: str) -> list[Entry]:
         """Return the entries whose name or qualified name matches a shell pattern (`*GRU`, `sender/RNN*`, `all`).

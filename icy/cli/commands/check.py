@@ -10,6 +10,7 @@ from rich.text import Text
 
 from icy.cli import completion
 from icy.cli.exit_codes import DONE, FAILED
+from icy.cli.groups import command
 from icy.cli.options import plugin_option
 from icy.cli.output import stdout
 from icy.core.registry import SIDES, Entry, registry
@@ -34,7 +35,7 @@ icy.testing.parametrize_with_checks makes each check a test of pytest.
 """
 
 
-@click.command("check", epilog=EPILOG)
+@command("check", epilog=EPILOG)
 @click.argument("names", metavar="NAME...", nargs=-1, required=True, shell_complete=completion.checkable)
 @plugin_option
 @click.option(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from icy.cli.exit_codes import DONE, FAILED
+from icy.cli.groups import command
 from icy.cli.options import Assignment, selection
 from icy.cli.output import checked_file, checked_plot, format_option, note, print_rows, save_figure
 from icy.core.errors import InvalidSettingError
@@ -69,7 +70,7 @@ class Place:
             return read_results([path], measure)
 
 
-@click.command("compare", epilog=EPILOG)
+@command("compare", epilog=EPILOG)
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
 @selection

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from icy.cli import completion
+from icy.cli.groups import command
 from icy.cli.options import SHOWN, SpecOptions, given_by_user, together
 from icy.cli.output import checked_plot, note, save_figure
 from icy.cli.session import Output, print_result, run_command
@@ -63,7 +64,7 @@ WHAT = together(
 )
 
 
-@click.command("e2e", epilog=EPILOG)
+@command("e2e", epilog=EPILOG)
 @WHAT
 @_spec.running()
 @_spec.runner()

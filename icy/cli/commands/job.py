@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import click
 
+from icy.cli.groups import command as icy_command
 from icy.cli.options import SHOWN, Assignment, Decorator, Seeds, SpecOptions, given_by_user, together
 from icy.cli.session import Output, print_by_protocol, run_command
 from icy.config.specs import RUNNING
@@ -34,7 +35,7 @@ def job_command(kind: JobKind, name: str | None = None, epilog: str | None = Non
     hints = typing.get_type_hints(spec)
     own = [field for field in dataclasses.fields(spec) if field.name not in RUNNING]
 
-    @click.command(name or kind.name, help=kind.description, epilog=epilog)
+    @icy_command(name or kind.name, help=kind.description, epilog=epilog)
     @together(*(_option(options, field, hints[field.name]) for field in own))
     @options.option("quick", is_flag=True)
     @options.option("plugin", multiple=True, type=click.Path(), metavar="FILE")

@@ -16,6 +16,7 @@ import click
 
 from icy.cli import completion
 from icy.cli.exit_codes import Interrupted
+from icy.cli.groups import command
 from icy.cli.options import FORMATS, SPREADS, Assignment, Seeds, plugin_option, together
 from icy.cli.output import checked_plot, checked_rows_file, joined, note, print_table, save_figure, stderr, write_rows
 from icy.cli.session import set_up_log
@@ -179,7 +180,7 @@ class Source:
     place: str = ""
 
 
-@click.command("metrics", epilog=EPILOG)
+@command("metrics", epilog=EPILOG)
 @click.argument(
     "sources", metavar="FILE|RESULTS|GRAMMAR...", nargs=-1, required=True, shell_complete=completion.files_and_grammars
 )

@@ -10,6 +10,7 @@ import click
 
 from icy.analysis.plots import KINDS, plot_function
 from icy.cli import completion
+from icy.cli.groups import command
 from icy.cli.options import SPREADS, selection
 from icy.cli.output import checked_plot, print_rows, save_figure
 from icy.core.errors import InvalidSettingError
@@ -29,7 +30,7 @@ Python, they are functions that return a matplotlib figure; help(icy.analysis.pl
 """
 
 
-@click.command("plot", epilog=EPILOG)
+@command("plot", epilog=EPILOG)
 @click.argument("kind", required=False, shell_complete=completion.plots)
 @click.argument("results", nargs=-1, type=click.Path(), metavar="[RESULTS]...")
 @click.option("--list", "list_", is_flag=True, help="List the kinds of plots and what each shows.")

@@ -8,6 +8,7 @@ import click
 
 from icy.cli import completion
 from icy.cli.compare import COMPARE, Comparison
+from icy.cli.groups import command
 from icy.cli.options import SHOWN, Sizes, SpecOptions, given_by_user, together
 from icy.cli.session import Output, run_command
 from icy.config.protocols import PROTOCOLS
@@ -66,7 +67,7 @@ WHAT = together(
 )
 
 
-@click.command("probe", epilog=EPILOG)
+@command("probe", epilog=EPILOG)
 @WHAT
 @_spec.running()
 @_spec.runner()

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from icy.cli.groups import command
 from icy.cli.options import SPREADS, selection
 from icy.cli.output import checked_file, note
 
@@ -23,7 +24,7 @@ it can be sent, archived and printed. It needs the extra icy-toolkit[report].
 """
 
 
-@click.command("report", epilog=EPILOG)
+@command("report", epilog=EPILOG)
 @click.argument("results", nargs=-1, type=click.Path())
 @click.option("-o", "--out", default="report.html", show_default=True, metavar="FILE", help="File to write: .html.")
 @click.option("--title", default="", metavar="TEXT", help="Heading.  [default: the models]")

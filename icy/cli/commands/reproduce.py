@@ -9,6 +9,7 @@ import click
 
 from icy.cli import completion
 from icy.cli.exit_codes import DONE
+from icy.cli.groups import command
 from icy.cli.options import FORMATS, Count, SpecOptions, given_by_user, together
 from icy.cli.output import checked_file, note, print_rows, print_table
 from icy.cli.session import Output, run_command
@@ -48,7 +49,7 @@ WHAT = together(
 )
 
 
-@click.command("reproduce", epilog=EPILOG)
+@command("reproduce", epilog=EPILOG)
 @click.argument("table", required=False)
 @click.option("--list", "list_", is_flag=True, help="List the published tables, and do nothing.")
 @WHAT

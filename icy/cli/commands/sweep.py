@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from icy.cli import completion
+from icy.cli.groups import command
 from icy.cli.options import SHOWN, Sizes, SpecOptions, given_by_user, together
 from icy.cli.session import Output, print_by_protocol, run_command
 from icy.config.specs import SweepSpec
@@ -71,7 +72,7 @@ WHAT = together(
 )
 
 
-@click.command("sweep", epilog=EPILOG)
+@command("sweep", epilog=EPILOG)
 @click.argument("file", required=False, type=click.Path())
 @WHAT
 @_spec.running()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from icy.cli.exit_codes import DONE
+from icy.cli.groups import command
 from icy.cli.options import FORMATS, SPREADS, selection
 from icy.cli.output import checked_file, note, print_table
 from icy.core.errors import IcyError, IncompatibleError, InvalidSettingError, StoreError
@@ -41,7 +42,7 @@ In LaTeX the table needs booktabs and graphicx.
 """
 
 
-@click.command("table", epilog=EPILOG)
+@command("table", epilog=EPILOG)
 @click.argument("results", nargs=-1, type=click.Path())
 @click.option("--by", default="representation", show_default=True, metavar="NAMES",
               help="Group rows by these where they vary: columns of the long table, or side.")  # fmt: skip

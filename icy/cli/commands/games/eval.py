@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from icy.cli.groups import command
 from icy.cli.options import FORMATS, SPREADS
 from icy.cli.output import checked_rows_file, print_table, write_rows
 
@@ -21,7 +22,7 @@ Examples:
 """
 
 
-@click.command("eval", short_help="Evaluate agents side by side.", epilog=EPILOG)
+@command("eval", short_help="Evaluate agents side by side.", epilog=EPILOG)
 @click.argument("agents", nargs=-1, metavar="[FOLDER|FILE|ideal|literal|holistic|random]...")
 @click.option("--turns", "count", type=click.IntRange(min=2), default=None, metavar="N",
               help="Number of turns.  [default: that of the agents' own evaluation, 1000]")  # fmt: skip

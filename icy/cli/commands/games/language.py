@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from icy.cli.groups import command
 from icy.cli.output import checked_file, checked_plot, format_option, note, print_rows, save_figure
 from icy.core.files import write_atomically
 
@@ -23,7 +24,7 @@ Examples:
 """
 
 
-@click.command("language", short_help="Translate what agents say.", epilog=EPILOG)
+@command("language", short_help="Translate what agents say.", epilog=EPILOG)
 @click.argument("agents", metavar="FOLDER|FILE|ideal|literal|holistic|random")
 @click.option("--turns", "count", type=click.IntRange(min=2), default=None, metavar="N",
               help="Number of turns.  [default: that of the agents' own evaluation, 1000]")  # fmt: skip

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from icy.cli.groups import command
 from icy.cli.output import checked_plot, save_figure, stdout
 from icy.core.escapes import in_a_line
 
@@ -25,7 +26,7 @@ Examples:
 """
 
 
-@click.command("show", short_help="Show turns, and what is said.", epilog=EPILOG)
+@command("show", short_help="Show turns, and what is said.", epilog=EPILOG)
 @click.argument("agents", metavar="FOLDER|FILE|ideal|literal|holistic|random")
 @click.option("--turns", "count", type=click.IntRange(min=1, max=100), default=3, show_default=True, metavar="N",
               help="Number of turns.")  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from icy.cli.exit_codes import DONE
+from icy.cli.groups import command
 from icy.cli.options import Assignment
 from icy.cli.output import format_option, print_rows
 
@@ -19,7 +20,7 @@ concat by a permutation test of persons, and the p-values are corrected by Holm'
 """
 
 
-@click.command("power", epilog=EPILOG)
+@command("power", epilog=EPILOG)
 @click.option("--persons", default="16,40,80", show_default=True, help="Persons per grammar, one or several.")
 @click.option("--mean", "means", multiple=True, type=Assignment(), required=True,
               help="Expected accuracy on held-out items of a grammar, as in concat=0.6; repeatable.")  # fmt: skip
