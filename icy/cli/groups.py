@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import importlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import click
@@ -52,7 +51,9 @@ class Command(click.Command):
         return ""
 
 
-command: Any = functools.partial(click.command, cls=Command)
+def command(name: str, **how: Any) -> Callable[[Callable[..., Any]], Command]:
+    """Return a decorator that makes a Command; arguments as for `click.command`."""
+    return click.command(name, cls=Command, **how)
 
 
 class Group(click.Group):

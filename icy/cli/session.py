@@ -133,16 +133,19 @@ def print_result(result: ProbeResult, format_: str, spread: str, **options: Any)
         print_table((result.whole_table if format_ == "csv" else result.bias_table)(spread, **options), format_)
 
 
-def print_by_protocol(result: ProbeResult, format_: str, spread: str) -> None:
-    """Print a table per kind of job and protocol, since each has its own measure; in json, replicate by replicate."""
+def print_by_protocol(result: ProbeResult, format_: str, spread: str, **options: Any) -> None:
+    """Print a table per kind of job and protocol, since each has its own measure; in json, replicate by replicate.
+
+    Options as for `icy.analysis.bias_table`.
+    """
     parts = result.parts()
     if format_ == "json" or len(parts) < 2:
-        print_result(result, format_, spread)
+        print_result(result, format_, spread, **options)
         return
     for place, part in enumerate(parts):
         if place:
             click.echo()
-        print_result(part, format_, spread)
+        print_result(part, format_, spread, **options)
 
 
 def print_remarks(plan: Plan, result: ProbeResult) -> None:

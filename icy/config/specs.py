@@ -18,16 +18,16 @@ from icy.core.errors import unknown
 from .options import (
     Engine,
     Grammars,
-    Meanings,
     Numbers,
     OrderName,
     Paths,
-    PresetName,
-    ProtocolName,
-    RepresentationName,
+    Presets,
+    Protocols,
+    Representations,
     Rerun,
     RunnerName,
     SideName,
+    Spaces,
     SplitName,
     TrackerName,
 )
@@ -177,18 +177,18 @@ class ProbeSpec(RunSpec):
 
     model: str | Iterable[str]
     grammar: Grammars = "all"
-    protocol: ProtocolName = "acquire"
-    meanings: Meanings = "5x10"
-    vocab_size: int = 4
-    word_length: int = 4
+    protocol: Protocols = "acquire"
+    meanings: Spaces = "5x10"
+    vocab_size: Numbers = 4
+    word_length: Numbers = 4
     seeds: Numbers = 3
     target: float | None = None
     cap: float | None = None
     held_out: float = 0.2
     split: SplitName = "random"
     hidden: Numbers = 128
-    representation: RepresentationName = "soft"
-    preset: PresetName = "default"
+    representation: Representations = "soft"
+    preset: Presets = "default"
     options: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
 
@@ -220,12 +220,6 @@ class SweepSpec(ProbeSpec):
     function = "icy.sweep"
 
     model: str | Iterable[str] = ()
-    protocol: ProtocolName | Iterable[ProtocolName] = "acquire"  # type: ignore[assignment]
-    meanings: Meanings | Iterable[Meanings] = "5x10"  # type: ignore[assignment]
-    vocab_size: Numbers = 4  # type: ignore[assignment]
-    word_length: Numbers = 4  # type: ignore[assignment]
-    representation: RepresentationName | Iterable[RepresentationName] = "soft"  # type: ignore[assignment]
-    preset: PresetName | Iterable[PresetName] = "default"  # type: ignore[assignment]
     side: SideName | None = None
     kind: str = "probe"
     parts: Sequence[Mapping[str, Any]] = ()
@@ -270,25 +264,27 @@ class EndToEndSpec(RunSpec):
     function = "icy.end_to_end"
     job_kind = "e2e"
     small = MappingProxyType({"meanings": "3x4", "word_length": 2, "seeds": 2, "hidden": 32, "steps": 400})
-    axes = ("representation", "meanings", "vocab_size", "word_length", "hidden", "preset")
+    axes = (
+        *("representation", "pretrain_representation", "meanings", "vocab_size", "word_length", "hidden", "preset"),
+    )
 
     sender: str | Iterable[str]
     receiver: str | Iterable[str]
     pretrain: Grammars = SCRATCH
-    representation: RepresentationName = "soft"
+    representation: Representations = "soft"
     steps: int | None = None
     cap: float = 20
     most: int = 10_000
     target: float = 0.99
-    pretrain_representation: RepresentationName = "soft"
+    pretrain_representation: Representations = "soft"
     pretrained: str | Path | None = None
     report_every: int = 100
-    meanings: Meanings = "5x10"
-    vocab_size: int = 4
-    word_length: int = 4
+    meanings: Spaces = "5x10"
+    vocab_size: Numbers = 4
+    word_length: Numbers = 4
     seeds: Numbers = 3
-    hidden: int = 128
-    preset: PresetName = "default"
+    hidden: Numbers = 128
+    preset: Presets = "default"
     sender_options: Mapping[str, Any] = field(default_factory=dict)
     receiver_options: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -315,7 +311,7 @@ class ReproduceSpec(RunSpec):
     table: str
     only: str | Iterable[str] = ()
     grammar: str | Iterable[str] = ()
-    representation: RepresentationName | Iterable[RepresentationName] = ()
+    representation: Representations = ()
     seeds: Numbers | None = None
     observations: int | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)

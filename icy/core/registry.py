@@ -36,7 +36,7 @@ from .entry import (
 )
 from .errors import DuplicateNameError, IcyError, PluginError, UnknownNameError, unknown
 from .plugins import FILE_PREFIX, import_content, import_file, source_digest
-from .text import listed, natural
+from .text import listed, natural, words
 
 __all__ = [
     "BUILT_IN",
@@ -255,15 +255,15 @@ class Registry:
     def match(self, pattern: str | Iterable[str] | None, *kinds: str) -> list[Entry]:
         """Return the entries whose name or qualified name matches a shell pattern (`*GRU`, `sender/RNN*`, `all`).
 
-        Case is ignored. A pattern without wildcards is a name, looked up by `get`. Several patterns give the union, in
-        the order of the patterns.
+        Case is ignored. A pattern without wildcards is a name, looked up by `get`. Several patterns, in a list or
+        between commas, give the union, in the order of the patterns.
 
         Raises:
             UnknownNameError: a pattern matches nothing.
         """
         if pattern is None:
             return self.entries(*kinds)
-        patterns = [pattern] if isinstance(pattern, str) else list(pattern)
+        patterns = words(pattern) or ([pattern] if isinstance(pattern, str) else [])
         found: dict[str, Entry] = {}
         for one in patterns:
             for entry in self._match_one(one, kinds):

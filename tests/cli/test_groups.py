@@ -73,8 +73,9 @@ def test_lists_have_names_in_the_singular_and_the_plural() -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        "probe -m Mine", "probe -m sender/FC1L -g mine", "probe -m HierZero:Mine", "metrics mine", "metrics rot -m mine",
-        "show mine", "check Mine", "list models Mine", "s2b eval --speaker mine", "games train --world mine",
+        "probe -m Mine", "probe -m sender/FC1L -g mine", "probe -m HierZero:Mine", "metrics mine",
+        "metrics rot -m mine", "show mine", "check Mine", "list models Mine", "s2b eval --speaker mine",
+        "games train --world mine",
         "s2b train --core mine", "study simulate --player mine", "mine",
     ],
 )  # fmt: skip

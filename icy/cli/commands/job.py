@@ -11,7 +11,7 @@ from typing import Any, Literal
 import click
 
 from icy.cli.groups import command as icy_command
-from icy.cli.options import SHOWN, Assignment, Decorator, Seeds, SpecOptions, given_by_user, together
+from icy.cli.options import SHOWN, Assignment, Decorator, Several, SpecOptions, given_by_user, together
 from icy.cli.session import Output, print_by_protocol, run_command
 from icy.config.specs import RUNNING
 from icy.experiments.plan import make_plan
@@ -71,7 +71,7 @@ def _option(options: SpecOptions, field: dataclasses.Field[Any], hint: Any) -> D
         return options.option(field.name, type=click.Choice(words), required=needed)
     many = [part for part in parts if part is not str and _is(part, Iterable)]
     if many and int in parts:  # one number, several, or text, as `icy.config.specs.Numbers`
-        return options.option(field.name, type=Seeds(), metavar="N[,N...]", required=needed)
+        return options.option(field.name, cls=Several, metavar="N[,N...]", required=needed)
     of_one = next(iter(typing.get_args(many[0])), str) if many else None
     numbers = [one for one in (float, int) if one in ((of_one,) if many else parts)]
     value = numbers[0] if numbers and str not in parts else str

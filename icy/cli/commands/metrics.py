@@ -17,7 +17,7 @@ import click
 from icy.cli import completion
 from icy.cli.exit_codes import Interrupted
 from icy.cli.groups import command
-from icy.cli.options import FORMATS, SPREADS, Assignment, Seeds, plugin_option, together
+from icy.cli.options import FORMATS, SPREADS, Assignment, Several, plugin_option, together
 from icy.cli.output import checked_plot, checked_rows_file, joined, note, print_table, save_figure, stderr, write_rows
 from icy.cli.session import set_up_log
 from icy.core.checks import number_or_text, seed_list
@@ -106,7 +106,7 @@ FROM_GRAMMARS = together(
     click.option("--vocab-size", type=int, default=4, show_default=True, help="Number of tokens, V."),
     click.option("--word-length", type=int, default=4, show_default=True, help="Tokens per word, w."),
     click.option(
-        "--seeds", type=Seeds(), default=3, show_default=True, help="How many (from 123 on), or which: 1,2 or 123-127."
+        "--seeds", cls=Several, default=3, show_default=True, help="How many (from 123 on), or which: 1,2 or 123-127."
     ),
 )
 MEASURED = together(
@@ -119,7 +119,7 @@ MEASURED = together(
         show_default=True,
         metavar="NAME",
         shell_complete=completion.metrics,
-        help="Metric by name or pattern; repeatable.",
+        help="Metrics by name or pattern: topsim,posdis, or all; repeatable.",
     ),
     click.option(
         "--set",

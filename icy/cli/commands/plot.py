@@ -11,7 +11,7 @@ import click
 from icy.analysis.plots import KINDS, plot_function
 from icy.cli import completion
 from icy.cli.groups import command
-from icy.cli.options import SPREADS, selection
+from icy.cli.options import SPREADS, choice_of, selection
 from icy.cli.output import checked_plot, print_rows, save_figure
 from icy.core.errors import InvalidSettingError
 
@@ -65,7 +65,7 @@ def plot_command(
     from icy.records.load import long_of
     from icy.records.select import select
 
-    chosen = select(read_results(results or ["icy-results"], measure), model, grammar, dict(where))
+    chosen = select(read_results(results or ["icy-results"], measure), model, grammar, choice_of(where))
     if long_of(chosen)["failed"].astype(bool).all():
         raise InvalidSettingError("All of these runs failed, so there is nothing to draw; `icy table` says why.")
     save_figure(function(chosen, **options), path, quiet)

@@ -9,7 +9,7 @@ import click
 
 from icy.cli.exit_codes import DONE
 from icy.cli.groups import command
-from icy.cli.options import selection
+from icy.cli.options import choice_of, selection
 from icy.cli.output import format_option, print_rows
 from icy.core.escapes import csv_table, in_a_line
 
@@ -59,7 +59,7 @@ def power_command(
     from icy.records.load import long_of
     from icy.records.select import select
 
-    long = long_of(select(read_results(results or ["icy-results"], measure), model, grammar, dict(where)))
+    long = long_of(select(read_results(results or ["icy-results"], measure), model, grammar, choice_of(where)))
     table = seeds_needed(long, power=power, alpha=alpha, effect=effect)
     if format_ == "json":
         click.echo(table.to_json(orient="records", indent=1))

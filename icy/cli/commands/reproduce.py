@@ -41,7 +41,7 @@ _spec = SpecOptions(ReproduceSpec)
 WHAT = together(
     _spec.option("only", multiple=True, metavar="NAME[,NAME]", shell_complete=completion.models),
     _spec.option("grammar", "--grammar", "-g", multiple=True, metavar="NAME", shell_complete=completion.grammars),
-    _spec.option("representation", multiple=True, metavar="soft|gumb|discr"),
+    _spec.several("representation", "soft|gumb|discr", ("soft", "gumb", "discr")),
     _spec.seeds(),
     _spec.option("observations", type=Count(), metavar="N"),
     _spec.assignments("settings", "--set", help="a change to the settings of the preset, as in check_every=400."),

@@ -10,7 +10,7 @@ import click
 
 from icy.cli.exit_codes import DONE
 from icy.cli.groups import command
-from icy.cli.options import FORMATS, SPREADS, selection
+from icy.cli.options import FORMATS, SPREADS, choice_of, selection
 from icy.cli.output import checked_file, note, print_table
 from icy.core.errors import IcyError, IncompatibleError, InvalidSettingError, StoreError
 from icy.core.files import write_atomically
@@ -90,7 +90,7 @@ def table_command(
         raise InvalidSettingError(
             "--compare shows two numbers side by side, --diff subtracts them; give one of the two."
         )
-    long = long_of(select(read_results(results or ["icy-results"], measure), model, grammar, dict(where)))
+    long = long_of(select(read_results(results or ["icy-results"], measure), model, grammar, choice_of(where)))
     look = {"by": by, "sort": sort, "decimals": decimals}
     if diff is not None:
         tables = _differences(long, diff, spread, look)

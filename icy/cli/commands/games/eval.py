@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from icy.cli.groups import command
-from icy.cli.options import FORMATS, SPREADS
+from icy.cli.options import FORMATS, SPREADS, choice_of
 from icy.cli.output import checked_rows_file, print_table, write_rows
 
 from .options import changes_of, game_options
@@ -51,7 +51,7 @@ def eval_command(
     from icy.games.oracles import ORACLES
 
     target = None if out is None else checked_rows_file(out)
-    rows = compare(agents or tuple(ORACLES), changes_of(given, count), **dict(where))
+    rows = compare(agents or tuple(ORACLES), changes_of(given, count), **choice_of(where))
     print_table(evaluation_table(rows, spread), format_)
     if target is not None:
         write_rows(rows, target, quiet)
