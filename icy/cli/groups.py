@@ -34,7 +34,7 @@ class Command(click.Command):
         example = next(p for p in self.params if isinstance(p, click.Option) and not p.is_flag)
         usual = f"name the option that it is for, as in {example.opts[0]} {example.make_metavar(ctx)}."
         advice = f"did you mean {meant}?" if meant else usual
-        return InvalidSettingError(f"`{ctx.command_path}` does not take '{said}' here; {advice} {_help(ctx)}")
+        return InvalidSettingError(f"`{_path(ctx)}` does not take '{said}' here; {advice} {_help(ctx)}")
 
     def _option_of(self, ctx: click.Context, word: str) -> str:
         """Return the option that takes a word, with the word: one of that name, or one whose completions have it."""
@@ -76,7 +76,7 @@ class Group(click.Group):
 
     def unknown_command(self, ctx: click.Context, name: str) -> UnknownNameError:
         """Return the error for a name that no command has."""
-        what = "command" if ctx.parent is None else f"command of `{ctx.command_path}`"
+        what = "command" if ctx.parent is None else f"command of `{_path(ctx)}`"
         return unknown(what, name, self.list_commands(ctx), _help(ctx))
 
 
@@ -112,7 +112,12 @@ class LazyGroup(Group):
 
 
 def _help(ctx: click.Context) -> str:
-    return f"`{ctx.command_path} --help` lists {'them' if isinstance(ctx.command, click.Group) else 'its options'}."
+    return f"`{_path(ctx)} --help` lists {'them' if isinstance(ctx.command, click.Group) else 'its options'}."
+
+
+def _path(ctx: click.Context) -> str:
+    """Return a command as users type it, whatever the program is called in this process."""
+    return " ".join(["icy", *ctx.command_path.split()[len(ctx.find_root().command_path.split()) :]])
 
 
 def words_after(args: Sequence[str], option: str) -> Iterator[str | None]:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import json
 import math
-import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, get_args
@@ -17,6 +15,7 @@ from click.core import ParameterSource
 from icy.config.options import RepresentationName
 from icy.config.settings import ENGINES, PRESETS, STACKINGS
 from icy.core.checks import number_or_text, parse_count
+from icy.core.docs import described
 from icy.core.errors import quoted
 from icy.experiments.plan import RUNNERS
 from icy.records.load import MEASURES
@@ -173,7 +172,7 @@ class SpecOptions:
             known: names to complete; what else is accepted, the spec decides.
             help: its description, unless the spec has one.
         """
-        complete = partial(_completed, sorted(known)) if known else None
+        complete = partial(_completed, list(known)) if known else None
         return self.option(name, cls=Several, metavar=f"{metavar}[,...]", shell_complete=complete, help=help)
 
     def sizes(self) -> Decorator:
@@ -251,16 +250,6 @@ def _completed(names: Iterable[str], ctx: click.Context, param: click.Parameter,
     """Return the names that complete the last of several."""
     begun, comma, last = incomplete.rpartition(",")
     return [f"{begun}{comma}{name}" for name in names if name.startswith(last)]
-
-
-def described(spec: type) -> dict[str, str]:
-    """Return the description of each attribute of a spec, from its docstring and those it extends."""
-    found: dict[str, str] = {}
-    for one in reversed(spec.__mro__):
-        text = inspect.cleandoc(one.__doc__ or "").partition("Attributes:")[2]
-        said = re.findall(r"^    (\w+): ((?:.*)(?:\n {8}.*)*)", text, re.MULTILINE)
-        found.update((name, " ".join(description.split())) for name, description in said)
-    return found
 
 
 def _sentence(text: str) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from icy.core.docs import described, spell_out_arguments
 from icy.core.errors import unknown
 
 from .options import (
@@ -129,13 +130,16 @@ def names(spec: type) -> list[str]:
 
 
 def spell_out(function: Callable[..., Any], spec: type[RunSpec], result: type) -> None:
-    """Make help() and notebooks show every option of a function with its default, where it takes **options."""
+    """Make help() and notebooks show every option of a function with its default and its description."""
     own, options = inspect.signature(function).parameters, inspect.signature(spec).parameters
     first = [options[name] for name, p in own.items() if name in options and p.kind is p.POSITIONAL_OR_KEYWORD]
     named = [p.replace(kind=p.KEYWORD_ONLY) for p in options.values() if p not in first]
     beside = [p for name, p in own.items() if name not in options and p.kind is p.KEYWORD_ONLY]
     signature = inspect.Signature([*first, *named, *beside], return_annotation=result)
     function.__signature__ = signature  # type: ignore[attr-defined]
+    said = described(spec)
+    taken = [name for name, p in own.items() if p.kind is not p.VAR_KEYWORD]
+    spell_out_arguments(function, {p.name: said[p.name] for p in named if p.name not in taken})
 
 
 @dataclass(frozen=True)
@@ -148,11 +152,12 @@ class ProbeSpec(RunSpec):
             languages: a file (`emerged.csv`), a Language, or the name of one in the results
             (`emerged@1a2b3c4d5e6f7081`). They decide meanings, vocab_size and word_length, and all seeds learn the same
             language.
-        protocol: "acquire", steps to the target as a ratio to concat's; "budget", accuracy after concat's steps; or
-            "generalise", accuracy on meanings held out of training.
-        meanings: the space, "attributes x values".
-        vocab_size: V.
-        word_length: tokens per word, w; messages have A*w.
+        protocol: "acquire", steps to the target as a ratio to concat's; "budget", accuracy after concat's steps;
+            "generalise", accuracy on meanings held out of training; or several: a list, "acquire,budget", or "all".
+            All combinations of several protocols, meanings, sizes, representations and presets are rows.
+        meanings: the space, "attributes x values", or several: ["3x4", "5x10"] or "3x4,5x10".
+        vocab_size: V, or several.
+        word_length: tokens per word, w, or several; messages have A*w.
         seeds: how many, counted from 123 as in the papers, or which: [1, 2], "1,2", "123-127".
         target: accuracy at which concat is learnt; 0.8 for acquire and 0.99 for the others unless given.
         cap: for acquire and generalise, the longest a grammar is trained, as a multiple of concat's steps.
@@ -161,9 +166,9 @@ class ProbeSpec(RunSpec):
             share of the pairs of values of two attributes. Each seed holds out its own, and trains on every value.
         hidden: hidden size E, or several, each a row of its own: [64, 128] or "64,128".
         representation: what a message is made of: "soft", probabilities; "gumb", Gumbel-softmax samples; "discr",
-            tokens, trained by REINFORCE; or a channel of the games of CBM24: "gs", relaxed Gumbel-softmax; "qt",
-            binary words; "cb", codes.
-        preset: "default", or "published" for the behaviour that the printed numbers depend on.
+            tokens, trained by REINFORCE; a channel of the games of CBM24: "gs", relaxed Gumbel-softmax; "qt",
+            binary words; "cb", codes; or several: a list, "soft,discr", or "all" that the model works with.
+        preset: "default", "published" for the behaviour that the printed numbers depend on, or both.
         options: further arguments of the models.
         settings: changes to the preset's TrainingSettings.
         quick: a small space, few seeds and a small hidden size wherever these are not given: a result in seconds, to
@@ -197,18 +202,11 @@ class ProbeSpec(RunSpec):
 class SweepSpec(ProbeSpec):
     """What to sweep over, and how: the arguments of `icy.sweep`.
 
-    Takes every argument of `icy.probe`. Protocol, meanings, vocab_size, word_length, representation and preset may be
-    several values: all combinations become rows. With `parts`, each part is a sweep of its own, which takes what it
-    does not set itself from the others.
+    Takes every argument of `icy.probe`. With `parts`, each part is a sweep of its own, which takes from the whole sweep
+    the arguments that it does not set itself.
 
     Attributes:
         model: names or wildcards of senders and receivers.
-        protocol: one or several: ["acquire", "budget"], or at the command line acquire,budget.
-        meanings: one space or several.
-        vocab_size: V, one or several.
-        word_length: tokens per word, w, one or several.
-        representation: one or several of "soft", "gumb", "discr", "gs", "qt", "cb".
-        preset: one or both of "default" and "published".
         side: "sender" or "receiver" to leave out the other; by default both.
         kind: kind of job of the sweep, or of a part: "probe", "e2e", or one that a plug-in registers.
         parts: arguments of parts of the sweep, by name.
@@ -238,23 +236,26 @@ class EndToEndSpec(RunSpec):
         pretrain: grammars (names, chains or wildcards) or languages (see ProbeSpec) that both sides learn first, each
             in a run of its own; or "none", to start from scratch.
         representation: of the link: "soft", the receiver reads probabilities; "gumb", samples that gradients pass
-            through; "discr", sampled tokens, both sides trained by REINFORCE; or a channel of the games of CBM24:
-            "gs", relaxed samples; "qt", binary words; "cb", codes that are learnt.
+            through; "discr", sampled tokens, both sides trained by REINFORCE; a channel of the games of CBM24: "gs",
+            relaxed samples; "qt", binary words; "cb", codes that are learnt; or several: a list, "soft,discr", or
+            "all" that both models work with. All combinations of several representations, meanings, sizes and presets
+            are rows.
         steps: updates of the game; from scratch 50000, after pre-training cap times what concat took.
         cap: updates of the game after pre-training, as a multiple of concat's supervised updates at the same seed (the
             slower side's).
         most: limit of these; 0 for none.
         target: accuracy that each side must reach in pre-training.
-        pretrain_representation: in which each side learns its grammar; as published, soft whatever the link is.
+        pretrain_representation: in which each side learns its grammar; as published, soft whatever the link is; or
+            several.
         pretrained: results of a probe that kept its models (`keep_models`): its senders and receivers of each grammar
             and seed play, in place of pre-training.
         report_every: updates between two readings of the game.
-        meanings: the space, "attributes x values".
-        vocab_size: V.
-        word_length: tokens per word, w; messages have A*w.
+        meanings: the space, "attributes x values", or several: ["3x4", "5x10"] or "3x4,5x10".
+        vocab_size: V, or several.
+        word_length: tokens per word, w, or several; messages have A*w.
         seeds: how many, counted from 123 as in the papers, or which: [1, 2], "1,2", "123-127".
-        hidden: hidden size E of both.
-        preset: "default", or "published" for the behaviour that the printed numbers depend on.
+        hidden: hidden size E of both, or several.
+        preset: "default", "published" for the behaviour that the printed numbers depend on, or both.
         sender_options: further arguments of the senders.
         receiver_options: further arguments of the receivers.
         settings: changes to the preset's TrainingSettings.

@@ -17,8 +17,9 @@ import importlib.metadata
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple, TypeVar, Unpack
+from typing import Any, NamedTuple, TypeVar, Unpack
 
+from .docs import described, spell_out_arguments
 from .entry import (
     CORE,
     ENTRY_KINDS,
@@ -83,6 +84,7 @@ BUILT_IN = (
     "icy.experiments",
 )
 ENTRY_POINT_GROUP = "icy.plugins"
+SAME = "Arguments and errors as for"
 MOST_NAMED = 5  # entries in an error
 
 F = TypeVar("F")
@@ -428,8 +430,7 @@ def register_sender(name: str, target: str | None = None, **card: Unpack[Card]) 
     Args:
         name: the name that users type; without ':', '/' or '+'.
         target: where to import the factory from, instead of decorating it.
-        **card: description, source, version, defaults, published, aliases, takes_cell, representations, weighted,
-            lower_is_better; see Entry.
+        **card: fields of Entry, by name.
 
     Raises:
         DuplicateNameError: another module has registered the name.
@@ -466,7 +467,7 @@ def register_metric(name: str, target: str | None = None, **card: Unpack[Card]) 
 
     `icy.metrics.Table.of(meanings, messages)` reads every form of these arguments. With `weighted=True` it reads
     `Table.weights`, in which a row counts as often as its weight says; otherwise `icy.metrics.evaluate` gives it the
-    repeated rows. `lower_is_better=True` is for errors. Other arguments, and errors, as for `register_sender`.
+    repeated rows. `lower_is_better=True` is for errors. Arguments and errors as for `register_sender`.
     """
     return _register("metric", name, target, card)
 
@@ -540,8 +541,28 @@ def register_reader(name: str, target: str | None = None, **card: Unpack[Card]) 
     return _register(READER, name, target, card)
 
 
+def _describe_arguments(*others: Callable[..., Any]) -> None:
+    """Describe the arguments of the register functions, which are alike, in the docstring of each."""
+    said = described(Entry)
+    spell_out_arguments(register_sender, {name: said[name] for name in Card.__annotations__})
+    _, args, whole = (register_sender.__doc__ or "").partition("Args:")
+    for function in others:
+        before, same, _ = (function.__doc__ or "").rpartition(SAME)
+        if same:
+            function.__doc__ = f"{before.rstrip()}\n\n    {args}{whole}"
+
+
+_describe_arguments(
+    register_receiver, register_cell, register_grammar, register_metric, register_speaker, register_listener,
+    register_text_model, register_core, register_world, register_perception, register_study_player, register_reader,
+)  # fmt: skip
+
+
 def list_models(pattern: str | Iterable[str] | None = None) -> list[str]:
     """Return the names of registered senders and receivers that match a shell pattern, as in `sender/FC2L`.
+
+    Args:
+        pattern: a name or shell pattern, or several in a list or between commas; by default all.
 
     Example:
         >>> import icy
@@ -554,6 +575,9 @@ def list_models(pattern: str | Iterable[str] | None = None) -> list[str]:
 def list_grammars(pattern: str | Iterable[str] | None = None) -> list[str]:
     """Return the names of registered grammars that match a shell pattern.
 
+    Args:
+        pattern: a name or shell pattern, or several in a list or between commas; by default all.
+
     Example:
         >>> import icy
         >>> icy.list_grammars("shuf*")
@@ -565,6 +589,9 @@ def list_grammars(pattern: str | Iterable[str] | None = None) -> list[str]:
 def list_metrics(pattern: str | Iterable[str] | None = None) -> list[str]:
     """Return the names of registered metrics that match a shell pattern.
 
+    Args:
+        pattern: a name or shell pattern, or several in a list or between commas; by default all.
+
     Example:
         >>> import icy
         >>> icy.list_metrics("*dis")
@@ -575,6 +602,9 @@ def list_metrics(pattern: str | Iterable[str] | None = None) -> list[str]:
 
 def list_players(pattern: str | Iterable[str] | None = None) -> list[str]:
     """Return the names of registered players of S2B that match a shell pattern, as in `speaker/posdis`.
+
+    Args:
+        pattern: a name or shell pattern, or several in a list or between commas; by default all.
 
     Example:
         >>> import icy

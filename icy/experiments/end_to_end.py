@@ -56,9 +56,7 @@ def end_to_end(
         watcher: callbacks that observe the run.
         progress: whether its progress is shown; by default in notebooks and on terminals, and a line a minute
             elsewhere, unless there is a watcher or the environment has ICY_PROGRESS=0.
-        **options: representation, steps, cap, most, target, pretrain_representation, pretrained, report_every,
-            meanings, vocab_size, word_length, seeds, hidden, preset, sender_options, receiver_options, settings, quick,
-            device, workers, engine, out, rerun, keep_models, plugin, track; EndToEndSpec describes each.
+        **options: the other fields of EndToEndSpec.
 
     Returns:
         The results of this call's runs, trained now or on file. A run whose pre-training did not reach its target is
@@ -66,7 +64,7 @@ def end_to_end(
 
     Raises:
         IcyError: an unknown name, a value that cannot be, models that do not fit together, and the like.
-        KeyboardInterrupt: at Ctrl-C. What had finished is kept.
+        KeyboardInterrupt: at Ctrl-C. Finished replicates are kept; uncaught, it ends a script with a sentence.
 
     Example:
         >>> import icy, tempfile

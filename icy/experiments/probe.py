@@ -55,16 +55,14 @@ def probe(
         watcher: callbacks that observe the run.
         progress: whether its progress is shown; by default in notebooks and on terminals, and a line a minute
             elsewhere, unless there is a watcher or the environment has ICY_PROGRESS=0.
-        **options: protocol, meanings, vocab_size, word_length, seeds, target, cap, held_out, split, hidden,
-            representation, preset, options, settings, quick, device, workers, runner, per_gpu, engine, out, rerun,
-            plugin, track; ProbeSpec describes each.
+        **options: the other fields of ProbeSpec.
 
     Returns:
         The results of this call's replicates, trained now or on file.
 
     Raises:
         IcyError: an unknown name, a value that cannot be, a folder that cannot be written, and the like.
-        KeyboardInterrupt: at Ctrl-C. What had finished is kept.
+        KeyboardInterrupt: at Ctrl-C. Finished replicates are kept; uncaught, it ends a script with a sentence.
 
     Example:
         >>> import icy, tempfile

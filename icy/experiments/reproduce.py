@@ -60,15 +60,14 @@ def reproduce(
         watcher: callbacks that observe the run.
         progress: whether its progress is shown; by default in notebooks and on terminals, and a line a minute
             elsewhere, unless there is a watcher or the environment has ICY_PROGRESS=0.
-        **options: grammar, representation, seeds, observations, settings, quick, device, workers, engine, out, rerun,
-            track; ReproduceSpec describes each.
+        **options: the other fields of ReproduceSpec.
 
     Returns:
         What was measured, cell by cell beside what was printed.
 
     Raises:
         IcyError: no such table, one that is not a matter of training, a model that is in no table, and the like.
-        KeyboardInterrupt: at Ctrl-C. What had finished is kept.
+        KeyboardInterrupt: at Ctrl-C. Finished replicates are kept; uncaught, it ends a script with a sentence.
 
     Example:
         >>> import icy, tempfile

@@ -70,6 +70,18 @@ def _named(records: Sequence[Record], grammar: str, seed: int | None, model: str
     return [record for record in records if fits(record)]
 
 
+def _with_typed_index(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table whose index has the names of the long table, and numbers where a column has numbers alone."""
+    import pandas as pd
+
+    labels = table.index.to_frame(index=False).rename(columns=lambda name: str(name).replace(" ", "_"))
+    for name in labels:
+        numbers = pd.to_numeric(labels[name].replace("-", None), errors="coerce")
+        if numbers.notna().eq(labels[name].ne("-")).all() and numbers.notna().any():
+            labels[name] = numbers
+    return table.set_axis(pd.MultiIndex.from_frame(labels))
+
+
 def result_class(kinds: Sequence[str]) -> type[ProbeResult]:
     """Return the class of the results of some kinds of jobs."""
     own = job_kind(kinds[0]).result if len(kinds) == 1 else None
@@ -113,8 +125,10 @@ class ProbeResult:
         """Return the results as a DataFrame.
 
         Args:
-            format: "long", a row per replicate, for analysis; "wide", a row per model and a pair of columns (mean,
-                spread) per grammar, for reading.
+            format: "long", a row per replicate, for analysis; "wide", a row per model and setting, for reading, with
+                columns for every grammar: "mean", "spread", "seeds" and more. The index of "wide" has the model and
+                each column of the long table that varies between its rows, such as representation and hidden_size;
+                `reset_index()` makes columns of them.
 
         Raises:
             InvalidSettingError: another format.
@@ -122,7 +136,7 @@ class ProbeResult:
         if format == "long":
             return to_long(self.records)
         if format == "wide":
-            return self.whole_table().to_dataframe()
+            return _with_typed_index(self.whole_table().to_dataframe())
         raise InvalidSettingError(f"The format of a DataFrame is 'long' or 'wide', not '{format}'.")
 
     def table(self, format: str = "text", spread: str = "sd", **options: Any) -> str:
@@ -155,6 +169,10 @@ class ProbeResult:
     def bias_table(self, spread: str = "sd", **options: Any) -> BiasTable:
         """Return the table as an object; options as for `icy.analysis.bias_table`.
 
+        Args:
+            spread: "sd" over seeds, "sem" its standard error, or "ci95", half its 95 % interval (Student's t).
+            **options: by, sort, compare and others, as of `icy.analysis.bias_table`.
+
         Raises:
             InvalidSettingError: results of several kinds of jobs or protocols, which measure different things.
         """
@@ -166,7 +184,12 @@ class ProbeResult:
         return self.whole_table(spread, **options)
 
     def whole_table(self, spread: str = "sd", **options: Any) -> BiasTable:
-        """Return one table of all results, whatever they measure, as in csv; options as for `bias_table`."""
+        """Return one table of all results, whatever they measure, as in csv; options as for `bias_table`.
+
+        Args:
+            spread: as for `bias_table`.
+            **options: as for `bias_table`.
+        """
         long = to_long(self.records)
         return table_of(kind_of_rows(long, self.kind), long, spread, **options)
 
@@ -201,7 +224,13 @@ class ProbeResult:
 
     @classmethod
     def collect(cls, records: Sequence[Record], paths: Sequence[Path], folder: Path) -> Self:
-        """Return the results of a run: its records, the tables written, and the results folder."""
+        """Return the results of a run: its records, the tables written, and the results folder.
+
+        Args:
+            records: one per replicate.
+            paths: the files written.
+            folder: the results folder.
+        """
         return cls(records, paths, folder)
 
     def model(self, grammar: str, seed: int | None = None, model: str | None = None, **where: Any) -> Module:
@@ -311,6 +340,9 @@ class ProbeResult:
     def content(self, place: str) -> bytes:
         """Return a file that belongs to a record, by its path in the results folder.
 
+        Args:
+            place: path of the file in the results folder or pack.
+
         Raises:
             StoreError: it is no longer there.
         """
@@ -323,6 +355,9 @@ class ProbeResult:
 
     def save(self, path: str | Path) -> Path:
         """Write the records to one .json file, which `load` reads.
+
+        Args:
+            path: of the .json file.
 
         Raises:
             StoreError: it cannot be written, or has another suffix.
@@ -337,6 +372,9 @@ class ProbeResult:
     def load(cls, path: str | Path) -> ProbeResult:
         """Load a result from a file that `save` wrote, or everything in a results folder.
 
+        Args:
+            path: of the results folder, the pack, or the file.
+
         Raises:
             StoreError: there is no such file or folder, or it holds no results.
         """
@@ -347,7 +385,13 @@ class ProbeResult:
 
 @dataclass(frozen=True, repr=False)
 class EndToEndResult(ProbeResult):
-    """Results of an end-to-end run: a ProbeResult with curves and the languages that emerged."""
+    """Results of an end-to-end run: a ProbeResult with curves and the languages that emerged.
+
+    Attributes:
+        records: one per replicate, as filed in the results folder.
+        paths: the files written.
+        folder: the results folder, or the pack, where the files of the records are.
+    """
 
     kind = "e2e"
 
@@ -388,6 +432,9 @@ class EndToEndResult(ProbeResult):
     @classmethod
     def load(cls, path: str | Path) -> EndToEndResult:
         """Load the end-to-end runs of a results folder, or of a file that `save` wrote in one.
+
+        Args:
+            path: of the results folder, the pack, or the file.
 
         Raises:
             StoreError: there is no such file or folder, or it holds no end-to-end runs.

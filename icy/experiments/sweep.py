@@ -54,7 +54,7 @@ def sweep(
         watcher: callbacks that observe the run.
         progress: whether its progress is shown; by default in notebooks and on terminals, and a line a minute
             elsewhere, unless there is a watcher or the environment has ICY_PROGRESS=0.
-        **options: see SweepSpec.
+        **options: the other fields of SweepSpec.
 
     Returns:
         The results of all of the sweep's replicates, trained now or on file.
@@ -62,7 +62,7 @@ def sweep(
     Raises:
         IcyError: an unknown name, a value that cannot be, a folder that cannot be written, and the like. A row that
             fails in training is no error: it is kept as failed, and the others go on.
-        KeyboardInterrupt: at Ctrl-C. What had finished is kept.
+        KeyboardInterrupt: at Ctrl-C. Finished replicates are kept; uncaught, it ends a script with a sentence.
 
     Example:
         >>> import icy, tempfile
