@@ -83,12 +83,12 @@ def jobs_of_each(spec: S, make: Callable[[S], Sequence[J]]) -> list[J]:
     specs = combinations(spec)
     if len(specs) == 1:
         return list(make(specs[0]))
-    jobs: dict[str, J] = {}
+    jobs: dict[tuple[str, ...], J] = {}  # by the keys of replicates: a setting may do nothing in some jobs
     refused: list[IncompatibleError] = []
     for one in specs:
         try:
             for job in make(without_idle(one)):
-                jobs.setdefault(job.row, job)
+                jobs.setdefault(tuple(job.key(r) for r in job.replicates), job)
         except IncompatibleError as error:
             refused.append(error)
     warn_of_refused(refused, jobs)

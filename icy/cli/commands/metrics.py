@@ -24,7 +24,7 @@ from icy.core.checks import number_or_text, seed_list
 from icy.core.errors import InvalidSettingError, StoreError, quoted
 from icy.core.logs import log_level
 from icy.core.registry import registry
-from icy.core.text import listed
+from icy.core.text import listed, words
 from icy.grammars import expand_grammars, make_language
 from icy.languages.readers import read_table
 from icy.languages.rule import MISSING
@@ -78,8 +78,12 @@ icy says how it read a file, and refuses a file that can be read in two ways.
 """
 
 FROM_FILES = together(
-    click.option("--meaning-columns", metavar="A,B,...", help="Columns, fields or keys with attribute values."),
-    click.option("--message-columns", metavar="C,...", help="Column with messages, or several with a token each."),
+    click.option(
+        "--meaning-columns", cls=Several, metavar="A,B,...", help="Columns, fields or keys with attribute values."
+    ),
+    click.option(
+        "--message-columns", cls=Several, metavar="C,...", help="Column with messages, or several with a token each."
+    ),
     click.option(
         "--tokens",
         metavar="letters|spaces|whole|SEPARATOR",
@@ -89,7 +93,10 @@ FROM_FILES = together(
     click.option("--start", metavar="TOKEN", help="The token that begins every message and is dropped."),
     click.option("--pad", metavar="TOKEN", help="The token that fills messages up; nan for missing values."),
     click.option(
-        "--one-hot", metavar="K|K,L,...|no", help="Values of each attribute, of meanings that are one-hot vectors."
+        "--one-hot",
+        cls=Several,
+        metavar="K|K,L,...|no",
+        help="Values of each attribute, of meanings that are one-hot vectors.",
     ),
     click.option("--weights", metavar="COLUMN", help="Column that says how often each row counts."),
     click.option(
@@ -344,6 +351,7 @@ def _reading(given: Mapping[str, Any]) -> dict[str, Any]:
         name: given[name] for name in ("tokens", "eos", "start", "pad", "one_hot", "argmax", "missing", "weights")
     }
     if (sizes := chosen["one_hot"]) not in (None, "no"):
+        sizes = str(sizes)
         if not re.fullmatch(r"[0-9]+(,[0-9]+)*", sizes):
             raise InvalidSettingError(
                 f"--one-hot is a number of values, several as in 4,3,2, or no; not {quoted(sizes)}."
@@ -363,8 +371,8 @@ def _require_eos_alone(given: Mapping[str, Any], name: str) -> None:
         raise InvalidSettingError(f"{option} says how to read a file, and '{name}' is none.")
 
 
-def _split(columns: str | None) -> list[str] | None:
-    return None if columns is None else [c.strip() for c in columns.split(",") if c.strip()]
+def _split(columns: int | str | None) -> list[str] | None:
+    return None if columns is None else words(columns)
 
 
 def _conventions(given: Sequence[tuple[str, Any]], names: Sequence[str]) -> dict[str, dict[str, Any]]:

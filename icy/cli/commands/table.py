@@ -10,7 +10,7 @@ import click
 
 from icy.cli.exit_codes import DONE
 from icy.cli.groups import command
-from icy.cli.options import FORMATS, SPREADS, choice_of, selection
+from icy.cli.options import FORMATS, SPREADS, Several, choice_of, selection
 from icy.cli.output import checked_file, note, print_table
 from icy.core.errors import IcyError, IncompatibleError, InvalidSettingError, StoreError
 from icy.core.files import write_atomically
@@ -44,7 +44,7 @@ In LaTeX the table needs booktabs and graphicx.
 
 @command("table", epilog=EPILOG)
 @click.argument("results", nargs=-1, type=click.Path())
-@click.option("--by", default="representation", show_default=True, metavar="NAMES",
+@click.option("--by", cls=Several, default="representation", show_default=True, metavar="NAMES",
               help="Group rows by these where they vary: columns of the long table, or side.")  # fmt: skip
 @click.option("--sort", default="given", show_default=True, metavar="[-]ORDER",
               help="Order of rows: given, model, parameters, or a grammar; with a leading -, descending.")  # fmt: skip
