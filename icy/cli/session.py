@@ -115,7 +115,7 @@ def print_by_protocol(result: ProbeResult, format_: str, spread: str, **options:
     Options as for `icy.analysis.bias_table`.
     """
     parts = result.parts()
-    if format_ == "json" or len(parts) < 2:
+    if format_ in ("json", "csv") or len(parts) < 2:  # which have one table for all
         print_result(result, format_, spread, **options)
         return
     for place, part in enumerate(parts):

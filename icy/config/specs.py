@@ -7,7 +7,7 @@ The fields of a spec are the arguments of the function and, with `-` for `_`, th
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
@@ -92,6 +92,7 @@ class RunSpec:
             UnknownNameError: an argument that the function does not take.
         """
         known = names(cls)
+        given = {name: tuple(value) if isinstance(value, Iterator) else value for name, value in given.items()}
         if "grammar" in known and "grammars" in given:  # as lists of them are often called
             given["grammar"] = given.pop("grammars")
         for name in given:

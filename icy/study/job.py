@@ -50,7 +50,8 @@ class StudyJob(Job):
     @property
     def facts(self) -> dict[str, str]:
         """What rows of one player may differ in."""
-        return {"dataset": self.setup.game.dataset, "protocol": self.setup.protocol, "preset": self.preset}
+        zoo = {"representation": self.setup.representation} if self.setup.learns else {}
+        return {"dataset": self.setup.game.dataset, "protocol": self.setup.protocol, "preset": self.preset, **zoo}
 
     @property
     def entries(self) -> list[Entry]:

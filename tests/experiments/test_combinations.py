@@ -26,7 +26,7 @@ def facts(spec: Any, *names: str) -> list[tuple[str, ...]]:
     "several", ["soft,gumb", ["soft", "gumb"], ("soft,gumb", "soft"), (n for n in ("soft", "gumb"))]
 )
 def test_a_list_has_many_forms(several: Any, tmp_path: Path) -> None:
-    spec = ProbeSpec("sender/FC1L", "perm", representation=several, out=tmp_path, **SMALL)
+    spec = ProbeSpec.asked(model="sender/FC1L", grammar="perm", representation=several, out=tmp_path, **SMALL)
     assert facts(spec, "representation") == [("sender/FC1L", "soft"), ("sender/FC1L", "gumb")]
 
 
