@@ -238,12 +238,12 @@ class Registry:
         Args:
             *kinds: that the name may be of.
         """
+        how = '--plugin FILE, or plugin="FILE" in Python'
+        if not self.plugin_files:
+            return f"If a plug-in registers it, name the file: {how}."
         own = [e.qualified for e in self._entries.values() if e.origin.startswith(FILE_PREFIX) and e.kind in kinds]
-        if own:
-            return f"The plug-ins that were given register {listed(own[:MOST_NAMED])}."
-        if self.plugin_files:
-            return f"The plug-ins that were given register no {listed(kinds, 'or')}."
-        return 'If a plug-in registers it, name the file: --plugin FILE, or plugin="FILE" in Python.'
+        register = listed(own[:MOST_NAMED]) if own else f"no {listed(kinds, 'or')}"
+        return f"The plug-ins that were given register {register}; another one is given by {how}."
 
     def _unknown(self, name: str, kinds: Sequence[str]) -> UnknownNameError:
         known = [n for e in self.entries(*kinds) for n in (e.name, *e.aliases)]

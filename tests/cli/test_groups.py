@@ -89,5 +89,4 @@ def test_the_names_of_a_plug_in_that_was_given_are_shown(tmp_path: Path) -> None
     file = tmp_path / "mine.py"
     file.write_text(PLUGIN)
     sentence = run("probe", "-m", "Min", "--plugin", str(file)).stderr
-    assert "The plug-ins that were given register sender/MyNet." in sentence
-    assert "--plugin FILE" not in sentence
+    assert "The plug-ins that were given register sender/MyNet; another one is given by --plugin FILE" in sentence
