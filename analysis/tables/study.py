@@ -24,6 +24,7 @@ from icy.analysis.people import (
     printed,
 )
 from icy.analysis.statistics import holm
+from icy.analysis.wording import text_of
 from icy.config.protocols import BASELINE
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted
@@ -281,7 +282,7 @@ def simulated_table(results: Results, spread: str = "sd", *, compare: Any = None
     lines: list[Line] = []
     for key, part in long.groupby(shown, sort=False, dropna=False):
         cells = {str(g): cell_of(some, spread) for g, some in part.groupby("grammar", sort=False)}
-        lines.append(([*("-" if pd.isna(one) else str(one) for one in key), str(part["seed"].nunique())], cells))
+        lines.append(([*("" if one == "" else text_of(one) for one in key), str(part["seed"].nunique())], cells))
     notes = ["accuracy: share of held-out items that are exactly right", _games_note(long)]
     return BiasTable(
         "Secret Spy Codes: accuracy on held-out items",

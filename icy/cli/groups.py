@@ -1,4 +1,4 @@
-"""Groups and commands that suggest what a mistyped or misplaced word may have meant."""
+"""Groups and commands that suggest a correction for mistyped and misplaced words."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from icy.core.errors import InvalidSettingError, UnknownNameError, unknown
 
 
 class Command(click.Command):
-    """A command that says which option a word belongs to, where it takes no such argument."""
+    """A command that suggests the option for a word that is not one of its arguments."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the words of a command.
@@ -25,7 +25,7 @@ class Command(click.Command):
         return super().parse_args(ctx, args)
 
     def _extra(self, ctx: click.Context, args: Sequence[str]) -> list[str]:
-        """Return the words that are neither options nor arguments of the command; none where it only prints help."""
+        """Return the words beyond the arguments of the command; none if it only prints help."""
         return [] if {*args} & {*ctx.help_option_names} else list(self.make_parser(ctx).parse_args(args=list(args))[1])
 
     def _misplaced(self, ctx: click.Context, extra: Sequence[str]) -> InvalidSettingError:
@@ -37,7 +37,7 @@ class Command(click.Command):
         return InvalidSettingError(f"`{_path(ctx)}` does not take '{said}' here; {advice} {_help(ctx)}")
 
     def _option_of(self, ctx: click.Context, word: str) -> str:
-        """Return the option that takes a word, with the word: one of that name, or one whose completions have it."""
+        """Return an option with a word as its value: the option has that name, or the word among its completions."""
         name, equals, value = word.partition("=")
         options = [p for p in self.params if isinstance(p, click.Option)]
         for option in options:
@@ -85,7 +85,7 @@ class LazyGroup(Group):
 
     Args:
         commands: by name, the module and one line.
-        package: of the modules, each of which has a command `NAME_command`.
+        package: of the modules; each module has a command `NAME_command`.
         **how: arguments of `click.Group`.
     """
 

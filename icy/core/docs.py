@@ -13,7 +13,7 @@ ENTRY = re.compile(r"^( *)\*\*\w+: .*(?:\n\1 +\S.*)*\n?", re.MULTILINE)  # of **
 
 
 def described(kind: type) -> dict[str, str]:
-    """Return the description of each attribute of a class, from its docstring and those of the classes it extends."""
+    """Return the description of each attribute of a class, from its docstring and the docstrings of its base classes."""
     found: dict[str, str] = {}
     for one in reversed(kind.__mro__):
         text = inspect.cleandoc(one.__doc__ or "").partition("Attributes:")[2]
@@ -26,7 +26,7 @@ def spell_out_arguments(function: Callable[..., Any], descriptions: Mapping[str,
     """Put an entry for each argument in the place of `**options` in a function's docstring.
 
     Args:
-        function: whose docstring has an entry `**options`, or of another name.
+        function: has an entry `**options`, or of another name, in its docstring.
         descriptions: of the arguments, by name.
         keep: whether the entry `**options` stays, before the others: it takes more arguments than these.
     """

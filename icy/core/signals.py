@@ -46,13 +46,13 @@ def hides_interrupt(error: BaseException | None) -> bool:
 
 
 def interrupt_with(kept: str) -> KeyboardInterrupt:
-    """Return a KeyboardInterrupt that says what an interrupted training keeps.
+    """Return a KeyboardInterrupt with a text about the finished part of a training.
 
     A program that does not catch it ends with one sentence instead of a stack trace, and otherwise as Python ends at
     Ctrl-C. Every other exception is shown as before, and a program that has set `sys.excepthook` keeps its own.
 
     Args:
-        kept: what is kept, as the middle of a sentence; the attribute `kept` of the result.
+        kept: the finished part, as the middle of a sentence: "3 of 4 finished"; the attribute `kept` of the result.
     """
     error = KeyboardInterrupt(f"{kept}. To continue, run the same call or script again.")
     setattr(error, KEPT, kept)
@@ -62,7 +62,7 @@ def interrupt_with(kept: str) -> KeyboardInterrupt:
 
 
 def kept_of(error: BaseException) -> str:
-    """Return what an interrupted training keeps, as its KeyboardInterrupt says; "" for other exceptions."""
+    """Return the text that `interrupt_with` was given for an exception; "" for other exceptions."""
     return str(getattr(error, KEPT, ""))
 
 

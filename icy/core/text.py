@@ -105,7 +105,7 @@ def words(value: Any) -> list[str]:
 
 
 def names_in(what: str, value: Any, known: Sequence[str] = ()) -> list[str]:
-    """Return the names in an argument; for "all", those that are known.
+    """Return the names in an argument; for "all", every known name.
 
     Raises:
         InvalidSettingError: there are none.

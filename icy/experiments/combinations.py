@@ -24,7 +24,7 @@ S = TypeVar("S", bound=RunSpec)
 log = logging.getLogger(__name__)
 
 ALL = "all"
-KNOWN: Mapping[str, tuple[str, ...]] = {  # names that "all" stands for, by axis
+KNOWN: Mapping[str, tuple[str, ...]] = {  # the names that "all" means, by axis
     "protocol": get_args(ProtocolName),
     "preset": get_args(PresetName),
     **dict.fromkeys(("representation", "pretrain_representation"), get_args(RepresentationName)),
@@ -32,10 +32,10 @@ KNOWN: Mapping[str, tuple[str, ...]] = {  # names that "all" stands for, by axis
 
 
 def combinations(spec: S, by_model: bool = False) -> list[S]:
-    """Return a spec for each combination of the values along its axes, each of which has one value there.
+    """Return a spec for each combination of the values along the axes of a spec.
 
     Args:
-        spec: of which an axis may have several values.
+        spec: an axis of it may have several values.
         by_model: whether models have specs of their own too; they do where there are several combinations, so that
             a model that does not work in one of them is left out there alone.
 
@@ -74,7 +74,7 @@ def jobs_of_each(spec: S, make: Callable[[S], Sequence[J]]) -> list[J]:
     """Return the jobs of every combination of a spec; models that do not work in some of them are left out there.
 
     Args:
-        spec: of which an axis may have several values.
+        spec: an axis of it may have several values.
         make: makes the jobs of a spec with one value along each axis.
 
     Raises:

@@ -60,7 +60,7 @@ def check_command(names: tuple[str, ...], plugin: tuple[str, ...], representatio
     entries = matching(names)
     asked = along("representation", representation) if representation is not None else []
     for name in asked:
-        get_representation(name)  # which names those that exist
+        get_representation(name)  # an unknown name is an error that lists the others
     if len(entries) == 1 and not _used(entries[0], asked):
         raise cannot_use(entries[0], str(representation))
     passed = [_check(entry, used, console, quiet) for entry in entries for used in _used(entry, asked)]

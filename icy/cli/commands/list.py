@@ -57,7 +57,7 @@ class ListKind(click.Choice[str]):
         """Return the name of the kind.
 
         Raises:
-            UnknownNameError: no kind is called so; the sentence says of which kind a thing of this name is.
+            UnknownNameError: no kind has this name; the sentence suggests the list that has an entry of this name.
         """
         if (kind := kind_to_list(value)) is not None:
             return kind
