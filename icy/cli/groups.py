@@ -122,7 +122,7 @@ def _path(ctx: click.Context) -> str:
 
 def words_after(args: Sequence[str], option: str) -> Iterator[str | None]:
     """Yield the values of an option on a line that is not parsed yet; None where the line ends."""
-    for word, following in zip(args, [*args[1:], None], strict=True):
+    for word, following in zip(args, [*args[1:], None], strict=False):  # of an empty line, none
         name, equals, value = word.partition("=")
         if name == option:
             yield value if equals else following

@@ -13,7 +13,7 @@ ENTRY = re.compile(r"^( *)\*\*\w+: .*(?:\n\1 +\S.*)*\n?", re.MULTILINE)  # of **
 
 
 def described(kind: type) -> dict[str, str]:
-    """Return the description of each attribute of a class, from its docstring and the docstrings of its base classes."""
+    """Return the description of each attribute of a class, from the docstrings of it and its base classes."""
     found: dict[str, str] = {}
     for one in reversed(kind.__mro__):
         text = inspect.cleandoc(one.__doc__ or "").partition("Attributes:")[2]

@@ -90,3 +90,9 @@ def test_the_names_of_a_plug_in_that_was_given_are_shown(tmp_path: Path) -> None
     file.write_text(PLUGIN)
     sentence = run("probe", "-m", "Min", "--plugin", str(file)).stderr
     assert "The plug-ins that were given register sender/MyNet; another one is given by --plugin FILE" in sentence
+
+
+def test_an_empty_line_prints_the_help() -> None:
+    assert "Usage: " in (done := run()).output
+    assert "Traceback" not in done.output
+    assert done.exit_code == run("s2b").exit_code
