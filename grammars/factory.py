@@ -12,7 +12,7 @@ from icy.core.checks import LARGEST_SEED, whole_number
 from icy.core.errors import IcyError, IncompatibleError, InvalidSettingError, UnknownNameError
 from icy.core.registry import SIDES, Entry, registry
 from icy.core.streams import stream
-from icy.core.text import counted
+from icy.core.text import counted, words
 from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
 from icy.languages.names import is_language
@@ -144,7 +144,8 @@ def expand_grammars(patterns: str | Iterable[str], side: str) -> list[str]:
 
     Args:
         patterns: "all", shell patterns (`shuf*`), names, aliases and chains, and names of languages
-            (`emerged@1a2b3c4d5e6f7081`). "all" and shell patterns leave out grammars that the side cannot learn.
+            (`emerged@1a2b3c4d5e6f7081`), in a list or between commas. "all" and shell patterns leave out grammars that
+            the side cannot learn.
         side: "sender" or "receiver".
 
     Raises:
@@ -157,8 +158,8 @@ def expand_grammars(patterns: str | Iterable[str], side: str) -> list[str]:
         >>> expand_grammars(["shuf*", "comp", "rot+perm"], "sender")
         ['shufdet', 'concat', 'rot+perm']
     """
-    listed = [patterns] if isinstance(patterns, str) else list(patterns)
-    names = [name for pattern in listed for name in _expand_one(pattern.strip(), side)]
+    listed = words(patterns) or ([patterns] if isinstance(patterns, str) else [])
+    names = [name for pattern in listed for name in _expand_one(pattern, side)]
     return list(dict.fromkeys(names))
 
 

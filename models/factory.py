@@ -62,7 +62,16 @@ def create_receiver(
 ) -> "nn.Module":
     """Make a receiver: tokens [batch, length], or weights [batch, length, vocab + 1], -> scores [batch, attr, value].
 
-    Arguments and errors as for `create_sender`.
+    Args:
+        name: a registered receiver, such as `Hier:GRU` (`icy list receivers` shows all).
+        space: the meanings, as a MeaningSpace or as "5x10".
+        message_length: L.
+        vocab_size: V.
+        hidden_size: E.
+        **options: further arguments of the model.
+
+    Raises:
+        IcyError: as for `create_sender`.
 
     Example:
         >>> import icy

@@ -88,6 +88,10 @@ class Atlas:
     def of(cls, records: Iterable[Record], name: str = "atlas") -> Atlas:
         """Make an atlas of some results; failed ones and pairs are left out.
 
+        Args:
+            records: of senders and receivers; others are left out.
+            name: of the atlas, for tables and errors.
+
         Raises:
             StoreError: no results are left.
         """
@@ -98,6 +102,9 @@ class Atlas:
 
     def save(self, path: str | Path) -> Path:
         """Write the atlas to a parquet file.
+
+        Args:
+            path: of the .parquet file.
 
         Raises:
             StoreError: the file cannot be written.
@@ -168,6 +175,9 @@ class Atlas:
     def alike(self, long: pd.DataFrame) -> pd.DataFrame:
         """Return the part of the atlas under the setting of some results.
 
+        Args:
+            long: results in long form, of one setting.
+
         Raises:
             InvalidSettingError: the atlas has nothing under this setting; the message says what it has.
         """
@@ -220,14 +230,22 @@ class Atlas:
         return Placement(mine, others, measure, *about, cut, spreads.set_axis(mine.index), cap)
 
     def places(self, result: Any) -> list[Placement]:
-        """Place the rows of each setting of a result; errors as for `place`."""
+        """Place the rows of each setting of a result; errors as for `place`.
+
+        Args:
+            result: a ProbeResult, or its long table.
+        """
         long = long_of(result)
         good = long[~long["failed"].astype(bool)]
         return [self.place(part) for _, part in good.groupby(SETTING, dropna=False, sort=False)]
 
 
 def atlas(path: str | Path | None = None) -> Atlas:
-    """Load the atlas that comes with icy, or one of your own (`Atlas.load`)."""
+    """Load the atlas that comes with icy, or one of your own (`Atlas.load`).
+
+    Args:
+        path: of a file that `Atlas.save` wrote; by default the atlas that comes with icy.
+    """
     return Atlas.load(path)
 
 

@@ -28,7 +28,7 @@ from icy.analysis.wording import LETTERS, heading, text_of
 from icy.config.protocols import BASELINE
 from icy.core.checks import parse_whole
 from icy.core.errors import InvalidSettingError, unknown
-from icy.core.text import counted, listed
+from icy.core.text import counted, listed, words
 from icy.records.load import Results, long_of
 from icy.records.long_table import ROW
 
@@ -287,7 +287,7 @@ def _groups(by: str | Sequence[str]) -> list[str]:
     Raises:
         UnknownNameError: there is no such column.
     """
-    names = [name.strip().replace("-", "_") for name in (by.split(",") if isinstance(by, str) else by)]
+    names = [name.replace("-", "_") for name in words(by)]
     known = ["side", *ROW[1:]]
     for name in names:
         if name and name not in known:

@@ -24,6 +24,7 @@ from icy.analysis.people import (
     printed,
 )
 from icy.analysis.statistics import holm
+from icy.analysis.wording import text_of
 from icy.config.protocols import BASELINE
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted
@@ -270,15 +271,18 @@ def simulated_table(results: Results, spread: str = "sd", *, compare: Any = None
     labels = {
         "dataset": "dataset",
         "model": "player",
+        "representation": "representation",
+        "hidden_size": "hidden size",
         "protocol": "protocol",
         "preset": "preset",
+        "most": "most",
         "further": "settings",
     }
-    shown = [name for name in labels if name in ("dataset", "model") or long[name].nunique() > 1]
+    shown = [name for name in labels if name in ("dataset", "model") or long[name].nunique() > 1]  # of senders alone
     lines: list[Line] = []
     for key, part in long.groupby(shown, sort=False, dropna=False):
         cells = {str(g): cell_of(some, spread) for g, some in part.groupby("grammar", sort=False)}
-        lines.append(([*map(str, key), str(part["seed"].nunique())], cells))
+        lines.append(([*("" if one == "" else text_of(one) for one in key), str(part["seed"].nunique())], cells))
     notes = ["accuracy: share of held-out items that are exactly right", _games_note(long)]
     return BiasTable(
         "Secret Spy Codes: accuracy on held-out items",

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
-from itertools import pairwise
 from typing import Any
 
 import click
 
+from icy.core.errors import InvalidSettingError, UnknownNameError
 from icy.version import __version__
 
 from .exit_codes import exit_code_of
+from .groups import LazyGroup, words_after
 from .interrupts import exit_code, interruptible
 from .streams import mend_streams
 
@@ -57,40 +57,29 @@ Completion of commands, options and names, in bash (zsh, fish alike):
 """
 
 
-class LazyGroup(click.Group):
-    """A group that knows its commands by name and one line, and imports one when it is run."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of the commands, in the order of COMMANDS."""
-        return list(COMMANDS)
+class Main(LazyGroup):
+    """The command `icy`, with the commands of registered kinds of jobs."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import and return a command."""
-        if cmd_name not in COMMANDS:
-            return _registered_command(ctx, cmd_name)
-        module = importlib.import_module(f"{__name__}.commands.{COMMANDS[cmd_name][0]}")
-        command: click.Command = getattr(module, f"{cmd_name}_command")
-        return command
+        return super().get_command(ctx, cmd_name) or _registered_command(ctx, cmd_name)
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command that a line names.
+    def unknown_command(self, ctx: click.Context, name: str) -> UnknownNameError:
+        """Return the error for a name that no command has; it says what else is called so."""
+        from icy.core.registry import registry
 
-        Raises:
-            UnknownNameError: there is none of that name; the sentence suggests the most similar.
-        """
-        name = args[0]
-        if not ctx.resilient_parsing and not name.startswith("-") and self.get_command(ctx, name) is None:
-            from icy.core.errors import unknown
+        from .commands.list import kind_to_list
 
-            raise unknown("command", name, list(COMMANDS), "`icy --help` lists them.")
-        return super().resolve_command(ctx, args)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands in the help, without importing any."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
+        if (kind := kind_to_list(name)) is not None:
+            return UnknownNameError(f"No command is called '{name}'; `icy list {kind}` lists them.")
+        if found := registry.named(name):
+            what = " and ".join(dict.fromkeys(entry.kind for entry in found))
+            return UnknownNameError(
+                f"No command is called '{name}', which is a {what}; `icy list {kind_to_list(found[0].kind)} {name}` "
+                "describes it, and `icy --help` lists the commands."
+            )
+        error = super().unknown_command(ctx, name)
+        return UnknownNameError(f"{error} {registry.plugin_hint('job')}")
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Keep the words as typed, for the advice on how to resume.
@@ -99,11 +88,8 @@ class LazyGroup(click.Group):
             InvalidSettingError: an option that takes a path got an empty one, which would be the current folder.
         """
         ctx.meta["icy.words"] = list(args)
-        for word, following in pairwise([*args, "?"]):
-            name, equals, value = word.partition("=")
-            if name in PATHS and not (value if equals else following).strip() and not ctx.resilient_parsing:
-                from icy.core.errors import InvalidSettingError
-
+        for name in () if ctx.resilient_parsing else PATHS:
+            if not all(value is None or value.strip() for value in words_after(args, name)):
                 raise InvalidSettingError(f"{name} needs the path of a file or folder, not ''; leave it out instead.")
         return super().parse_args(ctx, args)
 
@@ -111,7 +97,7 @@ class LazyGroup(click.Group):
         """Run the command line; a user's mistake becomes a sentence, and what happened an exit code."""
 
         def run() -> Any:
-            return super(LazyGroup, self).main(*args, standalone_mode=False, **extra)  # type: ignore[call-overload]
+            return super(Main, self).main(*args, standalone_mode=False, **extra)  # type: ignore[call-overload]
 
         if not standalone_mode:
             return run()
@@ -137,10 +123,9 @@ def _registered_command(ctx: click.Context | None, name: str) -> click.Command |
     from icy.core.entry import JOB
     from icy.core.registry import registry
 
-    words = ctx.meta.get("icy.words", []) if ctx else []
-    for word, following in pairwise([*words, ""]):
-        if word == "--plugin" or word.startswith("--plugin="):
-            registry.load_file(word.partition("=")[2] or following)
+    for file in words_after(ctx.meta.get("icy.words", []) if ctx else [], "--plugin"):
+        if file:
+            registry.load_file(file)
     if registry.find(JOB, name) is None:
         return None
     from icy.records.kinds import job_kind
@@ -151,7 +136,9 @@ def _registered_command(ctx: click.Context | None, name: str) -> click.Command |
 
 
 @click.command(
-    cls=LazyGroup,
+    cls=Main,
+    commands=COMMANDS,
+    package=f"{__name__}.commands",
     epilog=EPILOG,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

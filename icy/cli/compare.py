@@ -15,7 +15,7 @@ from icy.experiments.results import ProbeResult
 from icy.records.load import ATLAS
 
 from .output import checked_plot, save_figure
-from .session import print_result
+from .session import print_by_protocol
 
 if TYPE_CHECKING:
     from icy.analysis.atlas.atlas import Atlas
@@ -69,9 +69,9 @@ class Comparison:
     def show(self, result: ProbeResult, format_: str, spread: str, quiet: bool) -> None:
         """Print the results with their comparison."""
         if self.other is None:
-            print_result(result, format_, spread)
+            print_by_protocol(result, format_, spread)
         else:
-            print_result(result, format_, spread, compare=self.other, compared=self.name)
+            print_by_protocol(result, format_, spread, compare=self.other, compared=self.name)
         if self.atlas is None or all(record["failed"] for record in result.records):
             return
         placements = self.atlas.places(result)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import json
 import math
-import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from functools import partial
+from typing import Any, get_args
 
 import click
 from click.core import ParameterSource
 
+from icy.config.options import RepresentationName
 from icy.config.settings import ENGINES, PRESETS, STACKINGS
 from icy.core.checks import number_or_text, parse_count
+from icy.core.docs import described
 from icy.core.errors import quoted
 from icy.experiments.plan import RUNNERS
 from icy.records.load import MEASURES
@@ -38,6 +39,7 @@ permutations_option: Decorator = click.option(
 )
 
 FORMATS = ("table", "markdown", "latex", "csv", "json")
+REPRESENTATIONS = get_args(RepresentationName)  # of icy.core.representations, which imports torch
 SPREADS = ("sd", "sem", "ci95")  # of icy.analysis.tables.bias, which is slow to import
 
 
@@ -71,14 +73,17 @@ class Assignment(click.ParamType):  # type: ignore[type-arg]
             return name.strip().replace("-", "_"), WORDS.get(text, text)
 
 
-class Seeds(click.ParamType):  # type: ignore[type-arg]
-    """How many seeds, or which; `icy.core.checks.seed_list` reads it."""
+def choice_of(where: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the assignments of `--where` by name; a name that is repeated has several values.
 
-    name = "seeds"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
-        """Return a number where the text is one, else the text."""
-        return number_or_text(value)
+    Example:
+        >>> choice_of([("seed", 1), ("side", "sender"), ("seed", 2)])
+        {'seed': [1, 2], 'side': 'sender'}
+    """
+    found: dict[str, list[Any]] = {}
+    for name, value in where:
+        found.setdefault(name, []).append(value)
+    return {name: values if len(values) > 1 else values[0] for name, values in found.items()}
 
 
 class Count(click.ParamType):  # type: ignore[type-arg]
@@ -94,10 +99,17 @@ class Count(click.ParamType):  # type: ignore[type-arg]
         return number
 
 
-class Sizes(Seeds):
-    """A hidden size, or several; `icy.core.checks.hidden_list` reads it."""
+class Several(click.Option):
+    """An option with one value or several: between commas, by repeating the option, or both."""
 
-    name = "sizes"
+    def __init__(self, *flags: Any, default: Any = None, **more: Any) -> None:
+        default = None if default is None else [default]
+        super().__init__(*flags, **{**more, "default": default, "multiple": True, "type": str})
+
+    def process_value(self, ctx: click.Context, value: Any) -> Any:
+        """Return the value as it was typed once: text with commas, or a number; None if the option was not given."""
+        given = super().process_value(ctx, value)
+        return number_or_text(",".join(map(str, given))) if given else None
 
 
 def selection(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -158,24 +170,36 @@ class SpecOptions:
         """Return an option that may be repeated, each time a name and a value."""
         return self.option(name, *flags, multiple=True, type=Assignment(), help=help)
 
+    def several(self, name: str, metavar: str, known: Iterable[str] = (), help: str = "") -> Decorator:
+        """Return the option of a field with one value or several.
+
+        Args:
+            name: of the field.
+            metavar: one value.
+            known: names to complete; what else is accepted, the spec decides.
+            help: its description, unless the spec has one.
+        """
+        complete = partial(_completed, list(known)) if known else None
+        return self.option(name, cls=Several, metavar=f"{metavar}[,...]", shell_complete=complete, help=help)
+
     def sizes(self) -> Decorator:
         """Return the options of every language: meanings, tokens, and seeds."""
         return together(
-            self.option("meanings", metavar="AxK"),
-            self.option("vocab_size", type=int, help="number of tokens, V."),
-            self.option("word_length", type=int),
+            self.several("meanings", "AxK"),
+            self.several("vocab_size", "V", help="number of tokens, V."),
+            self.several("word_length", "w"),
             self.seeds(),
         )
 
     def seeds(self) -> Decorator:
         """Return the option --seeds."""
         text = "how many, counted from 123 as in the papers, or which: 1,2 or 123-127."
-        return self.option("seeds", type=Seeds(), help=text)
+        return self.option("seeds", cls=Several, metavar="N|N,N,...", help=text)
 
     def training(self) -> Decorator:
         """Return the options of every training."""
         return together(
-            self.option("preset", type=click.Choice(list(PRESETS)), metavar="|".join(PRESETS)),
+            self.several("preset", "|".join(PRESETS), PRESETS),
             self.changes(),
         )
 
@@ -215,10 +239,9 @@ class SpecOptions:
             self.option("keep_models", is_flag=True),
             self.option(
                 "track",
-                multiple=True,
-                type=click.Choice(list(TRACKERS)),
-                metavar="|".join(TRACKERS),
-                help="show every result there too, in files under FOLDER/tracking; repeatable.",
+                cls=Several,
+                metavar=f"{'|'.join(TRACKERS)}[,...]",
+                help="show every result there too, in files under FOLDER/tracking.",
             ),
         )
 
@@ -230,14 +253,10 @@ class SpecOptions:
         )
 
 
-def described(spec: type) -> dict[str, str]:
-    """Return the description of each attribute of a spec, from its docstring and those it extends."""
-    found: dict[str, str] = {}
-    for one in reversed(spec.__mro__):
-        text = inspect.cleandoc(one.__doc__ or "").partition("Attributes:")[2]
-        said = re.findall(r"^    (\w+): ((?:.*)(?:\n {8}.*)*)", text, re.MULTILINE)
-        found.update((name, " ".join(description.split())) for name, description in said)
-    return found
+def _completed(names: Iterable[str], ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Return the names that complete the last of several."""
+    begun, comma, last = incomplete.rpartition(",")
+    return [f"{begun}{comma}{name}" for name in names if name.startswith(last)]
 
 
 def _sentence(text: str) -> str:

@@ -17,14 +17,14 @@ from rich.text import Text
 
 from icy.core.escapes import printable
 from icy.core.logs import log_level
+from icy.core.signals import kept_of
 from icy.core.text import counted
 from icy.experiments.display import make_watcher
 from icy.experiments.plan import Plan
 from icy.experiments.results import ProbeResult
-from icy.experiments.run import run_plan
+from icy.experiments.run import kept_text, run_plan
 from icy.experiments.trackers.make import watching
 from icy.experiments.watcher import Watcher
-from icy.records.store import CHECKPOINTS
 
 from .dry_run import print_plan
 from .exit_codes import DONE, FAILED, Interrupted
@@ -87,33 +87,9 @@ def run_watched(
     started = time.time()
     try:
         return run(plan, watching(watcher, track, plan.store.folder))
-    except KeyboardInterrupt:
-        raise Interrupted(_how_to_resume(plan, started, ctx)) from None
-
-
-def _how_to_resume(plan: Plan, started: float, ctx: click.Context) -> str:
-    total = sum(len(row.job.replicates) for row in plan.rows)
-    begun = _under_way(plan)
-    half_done = f"; {begun} under way left a checkpoint" if begun else ""
-    return (
-        f"{_finished(plan, started)} of {total} finished and kept in {plan.store.folder}{half_done}. "
-        f"To go on, run the same command again: {_same_command(ctx)}"
-    )
-
-
-def _under_way(plan: Plan) -> int:
-    """Return the number of replicates that have a checkpoint to go on from."""
-    keys = [row.job.key(r) for row in plan.rows for r in row.missing]
-    left = [key for key in keys if (plan.store.folder / CHECKPOINTS / f"{key}.pt").exists()]
-    return sum(not plan.store.path(key).exists() for key in left)
-
-
-def _finished(plan: Plan, started: float) -> int:
-    """Return the number of replicates on file: those from before, and those recorded since."""
-    paths = [plan.store.path(row.job.key(r)) for row in plan.rows for r in row.missing]
-    margin = 1.0  # second; file systems keep time less exactly than programs
-    fresh = sum(path.exists() and path.stat().st_mtime >= started - margin for path in paths)
-    return sum(len(row.filed) for row in plan.rows) + fresh
+    except KeyboardInterrupt as error:
+        kept = kept_of(error) or kept_text(plan, started)
+        raise Interrupted(f"{kept}. To go on, run the same command again: {_same_command(ctx)}") from None
 
 
 def _same_command(ctx: click.Context) -> str:
@@ -133,16 +109,19 @@ def print_result(result: ProbeResult, format_: str, spread: str, **options: Any)
         print_table((result.whole_table if format_ == "csv" else result.bias_table)(spread, **options), format_)
 
 
-def print_by_protocol(result: ProbeResult, format_: str, spread: str) -> None:
-    """Print a table per kind of job and protocol, since each has its own measure; in json, replicate by replicate."""
+def print_by_protocol(result: ProbeResult, format_: str, spread: str, **options: Any) -> None:
+    """Print a table per kind of job and protocol, since each has its own measure; in json, replicate by replicate.
+
+    Options as for `icy.analysis.bias_table`.
+    """
     parts = result.parts()
-    if format_ == "json" or len(parts) < 2:
-        print_result(result, format_, spread)
+    if format_ in ("json", "csv") or len(parts) < 2:  # which have one table for all
+        print_result(result, format_, spread, **options)
         return
     for place, part in enumerate(parts):
         if place:
             click.echo()
-        print_result(part, format_, spread)
+        print_result(part, format_, spread, **options)
 
 
 def print_remarks(plan: Plan, result: ProbeResult) -> None:

@@ -23,6 +23,10 @@ ProtocolName = Literal["budget", "acquire", "generalise"]
 RepresentationName = Literal["soft", "gumb", "discr", "gs", "qt", "cb"]
 SymbolsName = Literal["V+1", "V"]
 PresetName = Literal["default", "published"]
+Protocols = ProtocolName | Literal["all"] | Iterable[ProtocolName]
+Representations = RepresentationName | Literal["all"] | Iterable[RepresentationName]
+Presets = PresetName | Literal["all"] | Iterable[PresetName]
+Spaces = Meanings | Iterable[Meanings]
 SplitName = Literal["random", "combinations"]
 SideName = Literal["sender", "receiver"]
 RunnerName = Literal["local", "ray"]
@@ -53,41 +57,30 @@ class RunOptions(TypedDict, total=False):
     track: TrackerName | Iterable[TrackerName]
 
 
-class _OneSideOptions(RunOptions, total=False):
-    """Options that `icy.probe` and `icy.sweep` take alike."""
+class ProbeOptions(RunOptions, total=False):
+    """Options of `icy.probe`; see ProbeSpec."""
 
+    protocol: Protocols
+    meanings: Spaces
+    vocab_size: Numbers
+    word_length: Numbers
     seeds: Numbers
     target: float | None
     cap: float | None
     held_out: float
     split: SplitName
     hidden: Numbers
+    representation: Representations
     symbols: SymbolsName | None
+    preset: Presets
     options: Mapping[str, Any]
     settings: Mapping[str, Any]
 
 
-class ProbeOptions(_OneSideOptions, total=False):
-    """Options of `icy.probe`; see ProbeSpec."""
-
-    protocol: ProtocolName
-    meanings: Meanings
-    vocab_size: int
-    word_length: int
-    representation: RepresentationName
-    preset: PresetName
-
-
-class SweepOptions(_OneSideOptions, total=False):
+class SweepOptions(ProbeOptions, total=False):
     """Options of `icy.sweep`; see SweepSpec, and for the last eight, of sweeps over pairs, EndToEndSpec."""
 
     grammar: Grammars
-    protocol: ProtocolName | Iterable[ProtocolName]
-    meanings: Meanings | Iterable[Meanings]
-    vocab_size: Numbers
-    word_length: Numbers
-    representation: RepresentationName | Iterable[RepresentationName]
-    preset: PresetName | Iterable[PresetName]
     side: SideName | None
     kind: str
     parts: Sequence[Mapping[str, Any]]
@@ -99,7 +92,7 @@ class SweepOptions(_OneSideOptions, total=False):
     pretrain: Grammars
     steps: int | None
     most: int
-    pretrain_representation: RepresentationName
+    pretrain_representation: Representations
     pretrained: str | Path | None
     report_every: int
     sender_options: Mapping[str, Any]
@@ -109,21 +102,21 @@ class SweepOptions(_OneSideOptions, total=False):
 class EndToEndOptions(RunOptions, total=False):
     """Options of `icy.end_to_end`; see EndToEndSpec."""
 
-    representation: RepresentationName
+    representation: Representations
     steps: int | None
     cap: float
     most: int
     target: float
-    pretrain_representation: RepresentationName
+    pretrain_representation: Representations
     pretrained: str | Path | None
     report_every: int
-    meanings: Meanings
-    vocab_size: int
-    word_length: int
+    meanings: Spaces
+    vocab_size: Numbers
+    word_length: Numbers
     seeds: Numbers
-    hidden: int
+    hidden: Numbers
     symbols: SymbolsName | None
-    preset: PresetName
+    preset: Presets
     sender_options: Mapping[str, Any]
     receiver_options: Mapping[str, Any]
     settings: Mapping[str, Any]
@@ -133,7 +126,7 @@ class ReproduceOptions(RunOptions, total=False):
     """Options of `icy.reproduce`; see ReproduceSpec."""
 
     grammar: str | Iterable[str]
-    representation: RepresentationName | Iterable[RepresentationName]
+    representation: Representations
     seeds: Numbers | None
     observations: int | None
     settings: Mapping[str, Any]

@@ -7,27 +7,28 @@ The fields of a spec are the arguments of the function and, with `-` for `_`, th
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from icy.core.docs import described, spell_out_arguments
 from icy.core.errors import unknown
 
 from .options import (
     Engine,
     Grammars,
-    Meanings,
     Numbers,
     OrderName,
     Paths,
-    PresetName,
-    ProtocolName,
-    RepresentationName,
+    Presets,
+    Protocols,
+    Representations,
     Rerun,
     RunnerName,
     SideName,
+    Spaces,
     SplitName,
     SymbolsName,
     TrackerName,
@@ -92,6 +93,7 @@ class RunSpec:
             UnknownNameError: an argument that the function does not take.
         """
         known = names(cls)
+        given = {name: tuple(value) if isinstance(value, Iterator) else value for name, value in given.items()}
         if "grammar" in known and "grammars" in given:  # as lists of them are often called
             given["grammar"] = given.pop("grammars")
         for name in given:
@@ -136,13 +138,16 @@ def names(spec: type) -> list[str]:
 
 
 def spell_out(function: Callable[..., Any], spec: type[RunSpec], result: type) -> None:
-    """Make help() and notebooks show every option of a function with its default, where it takes **options."""
+    """Make help() and notebooks show every option of a function with its default and its description."""
     own, options = inspect.signature(function).parameters, inspect.signature(spec).parameters
     first = [options[name] for name, p in own.items() if name in options and p.kind is p.POSITIONAL_OR_KEYWORD]
     named = [p.replace(kind=p.KEYWORD_ONLY) for p in options.values() if p not in first]
     beside = [p for name, p in own.items() if name not in options and p.kind is p.KEYWORD_ONLY]
     signature = inspect.Signature([*first, *named, *beside], return_annotation=result)
     function.__signature__ = signature  # type: ignore[attr-defined]
+    said = described(spec)
+    taken = [name for name, p in own.items() if p.kind is not p.VAR_KEYWORD]
+    spell_out_arguments(function, {p.name: said[p.name] for p in named if p.name not in taken})
 
 
 @dataclass(frozen=True)
@@ -155,11 +160,12 @@ class ProbeSpec(RunSpec):
             languages: a file (`emerged.csv`), a Language, or the name of one in the results
             (`emerged@1a2b3c4d5e6f7081`). They decide meanings, vocab_size and word_length, and all seeds learn the same
             language.
-        protocol: "acquire", steps to the target as a ratio to concat's; "budget", accuracy after concat's steps; or
-            "generalise", accuracy on meanings held out of training.
-        meanings: the space, "attributes x values".
-        vocab_size: V.
-        word_length: tokens per word, w; messages have A*w.
+        protocol: "acquire", steps to the target as a ratio to concat's; "budget", accuracy after concat's steps;
+            "generalise", accuracy on meanings held out of training; or several: a list, "acquire,budget", or "all".
+            All combinations of several protocols, meanings, sizes, representations and presets are rows.
+        meanings: the space, "attributes x values", or several: ["3x4", "5x10"] or "3x4,5x10".
+        vocab_size: V, or several.
+        word_length: tokens per word, w, or several; messages have A*w.
         seeds: how many, counted from 123 as in the papers, or which: [1, 2], "1,2", "123-127".
         target: accuracy at which concat is learnt; 0.8 for acquire and 0.99 for the others unless given.
         cap: for acquire and generalise, the longest a grammar is trained, as a multiple of concat's steps.
@@ -168,11 +174,11 @@ class ProbeSpec(RunSpec):
             share of the pairs of values of two attributes. Each seed holds out its own, and trains on every value.
         hidden: hidden size E, or several, each a row of its own: [64, 128] or "64,128".
         representation: what a message is made of: "soft", probabilities; "gumb", Gumbel-softmax samples; "discr",
-            tokens, trained by REINFORCE; or a channel of the games of CBM24: "gs", relaxed Gumbel-softmax; "qt",
-            binary words; "cb", codes.
+            tokens, trained by REINFORCE; a channel of the games of CBM24: "gs", relaxed Gumbel-softmax; "qt",
+            binary words; "cb", codes; or several: a list, "soft,discr", or "all" that the model works with.
         symbols: that senders can say under soft, gumb and discr: "V+1", the vocabulary and the start symbol, unless
             given; or "V", the vocabulary alone. The same as the setting `symbols`.
-        preset: "default", or "published" for the behaviour that the printed numbers depend on.
+        preset: "default", "published" for the behaviour that the printed numbers depend on, or both.
         options: further arguments of the models.
         settings: changes to the preset's TrainingSettings.
         quick: a small space, few seeds and a small hidden size wherever these are not given: a result in seconds, to
@@ -186,19 +192,19 @@ class ProbeSpec(RunSpec):
 
     model: str | Iterable[str]
     grammar: Grammars = "all"
-    protocol: ProtocolName = "acquire"
-    meanings: Meanings = "5x10"
-    vocab_size: int = 4
-    word_length: int = 4
+    protocol: Protocols = "acquire"
+    meanings: Spaces = "5x10"
+    vocab_size: Numbers = 4
+    word_length: Numbers = 4
     seeds: Numbers = 3
     target: float | None = None
     cap: float | None = None
     held_out: float = 0.2
     split: SplitName = "random"
     hidden: Numbers = 128
-    representation: RepresentationName = "soft"
+    representation: Representations = "soft"
     symbols: SymbolsName | None = None
-    preset: PresetName = "default"
+    preset: Presets = "default"
     options: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
 
@@ -210,18 +216,11 @@ class ProbeSpec(RunSpec):
 class SweepSpec(ProbeSpec):
     """What to sweep over, and how: the arguments of `icy.sweep`.
 
-    Takes every argument of `icy.probe`. Protocol, meanings, vocab_size, word_length, representation and preset may be
-    several values: all combinations become rows. With `parts`, each part is a sweep of its own, which takes what it
-    does not set itself from the others.
+    Takes every argument of `icy.probe`. With `parts`, each part is a sweep of its own, which takes from the whole sweep
+    the arguments that it does not set itself.
 
     Attributes:
         model: names or wildcards of senders and receivers.
-        protocol: one or several: ["acquire", "budget"], or at the command line acquire,budget.
-        meanings: one space or several.
-        vocab_size: V, one or several.
-        word_length: tokens per word, w, one or several.
-        representation: one or several of "soft", "gumb", "discr", "gs", "qt", "cb".
-        preset: one or both of "default" and "published".
         side: "sender" or "receiver" to leave out the other; by default both.
         kind: kind of job of the sweep, or of a part: "probe", "e2e", or one that a plug-in registers.
         parts: arguments of parts of the sweep, by name.
@@ -233,12 +232,6 @@ class SweepSpec(ProbeSpec):
     function = "icy.sweep"
 
     model: str | Iterable[str] = ()
-    protocol: ProtocolName | Iterable[ProtocolName] = "acquire"  # type: ignore[assignment]
-    meanings: Meanings | Iterable[Meanings] = "5x10"  # type: ignore[assignment]
-    vocab_size: Numbers = 4  # type: ignore[assignment]
-    word_length: Numbers = 4  # type: ignore[assignment]
-    representation: RepresentationName | Iterable[RepresentationName] = "soft"  # type: ignore[assignment]
-    preset: PresetName | Iterable[PresetName] = "default"  # type: ignore[assignment]
     side: SideName | None = None
     kind: str = "probe"
     parts: Sequence[Mapping[str, Any]] = ()
@@ -257,25 +250,28 @@ class EndToEndSpec(RunSpec):
         pretrain: grammars (names, chains or wildcards) or languages (see ProbeSpec) that both sides learn first, each
             in a run of its own; or "none", to start from scratch.
         representation: of the link: "soft", the receiver reads probabilities; "gumb", samples that gradients pass
-            through; "discr", sampled tokens, both sides trained by REINFORCE; or a channel of the games of CBM24:
-            "gs", relaxed samples; "qt", binary words; "cb", codes that are learnt.
+            through; "discr", sampled tokens, both sides trained by REINFORCE; a channel of the games of CBM24: "gs",
+            relaxed samples; "qt", binary words; "cb", codes that are learnt; or several: a list, "soft,discr", or
+            "all" that both models work with. All combinations of several representations, meanings, sizes and presets
+            are rows.
         steps: updates of the game; from scratch 50000, after pre-training cap times what concat took.
         cap: updates of the game after pre-training, as a multiple of concat's supervised updates at the same seed (the
             slower side's).
         most: limit of these; 0 for none.
         target: accuracy that each side must reach in pre-training.
-        pretrain_representation: in which each side learns its grammar; as published, soft whatever the link is.
+        pretrain_representation: in which each side learns its grammar; as published, soft whatever the link is; or
+            several.
         pretrained: results of a probe that kept its models (`keep_models`): its senders and receivers of each grammar
             and seed play, in place of pre-training.
         report_every: updates between two readings of the game.
-        meanings: the space, "attributes x values".
-        vocab_size: V.
-        word_length: tokens per word, w; messages have A*w.
+        meanings: the space, "attributes x values", or several: ["3x4", "5x10"] or "3x4,5x10".
+        vocab_size: V, or several.
+        word_length: tokens per word, w, or several; messages have A*w.
         seeds: how many, counted from 123 as in the papers, or which: [1, 2], "1,2", "123-127".
-        hidden: hidden size E of both.
-        symbols: that the sender can say under soft, gumb and discr: "V+1", the vocabulary and the start symbol, unless
+        hidden: hidden size E of both, or several.
+        symbols: that senders can say under soft, gumb and discr: "V+1", the vocabulary and the start symbol, unless
             given; or "V", the vocabulary alone. The same as the setting `symbols`.
-        preset: "default", or "published" for the behaviour that the printed numbers depend on.
+        preset: "default", "published" for the behaviour that the printed numbers depend on, or both.
         sender_options: further arguments of the senders.
         receiver_options: further arguments of the receivers.
         settings: changes to the preset's TrainingSettings.
@@ -285,26 +281,28 @@ class EndToEndSpec(RunSpec):
     function = "icy.end_to_end"
     job_kind = "e2e"
     small = MappingProxyType({"meanings": "3x4", "word_length": 2, "seeds": 2, "hidden": 32, "steps": 400})
-    axes = ("representation", "meanings", "vocab_size", "word_length", "hidden", "preset")
+    axes = (
+        *("representation", "pretrain_representation", "meanings", "vocab_size", "word_length", "hidden", "preset"),
+    )
 
     sender: str | Iterable[str]
     receiver: str | Iterable[str]
     pretrain: Grammars = SCRATCH
-    representation: RepresentationName = "soft"
+    representation: Representations = "soft"
     steps: int | None = None
     cap: float = 20
     most: int = 10_000
     target: float = 0.99
-    pretrain_representation: RepresentationName = "soft"
+    pretrain_representation: Representations = "soft"
     pretrained: str | Path | None = None
     report_every: int = 100
-    meanings: Meanings = "5x10"
-    vocab_size: int = 4
-    word_length: int = 4
+    meanings: Spaces = "5x10"
+    vocab_size: Numbers = 4
+    word_length: Numbers = 4
     seeds: Numbers = 3
-    hidden: int = 128
+    hidden: Numbers = 128
     symbols: SymbolsName | None = None
-    preset: PresetName = "default"
+    preset: Presets = "default"
     sender_options: Mapping[str, Any] = field(default_factory=dict)
     receiver_options: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -334,7 +332,7 @@ class ReproduceSpec(RunSpec):
     table: str
     only: str | Iterable[str] = ()
     grammar: str | Iterable[str] = ()
-    representation: RepresentationName | Iterable[RepresentationName] = ()
+    representation: Representations = ()
     seeds: Numbers | None = None
     observations: int | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)

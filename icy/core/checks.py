@@ -69,7 +69,7 @@ def seed_list(seeds: int | str | Iterable[int]) -> list[int]:
         InvalidSettingError: no seeds, too many, or not whole numbers.
 
     Example:
-        >>> seed_list(2), seed_list("123-125,7")
+        >>> seed_list(2), seed_list("123-125, 7")
         ([123, 124], [123, 124, 125, 7])
     """
     wanted = (
@@ -78,7 +78,7 @@ def seed_list(seeds: int | str | Iterable[int]) -> list[int]:
     )
     refused = InvalidSettingError(f"{wanted}; not {quoted(seeds)}.")
     if isinstance(seeds, str):
-        text = seeds.strip()
+        text = _without_spaces(seeds)
         if (count := parse_whole(text)) is not None:
             return seed_list(count)
         if not SEEDS.fullmatch(text):
@@ -103,6 +103,11 @@ def seed_list(seeds: int | str | Iterable[int]) -> list[int]:
     return list(dict.fromkeys(found))
 
 
+def _without_spaces(text: str) -> str:
+    """Return text without spaces at its ends and around commas."""
+    return ",".join(part.strip() for part in text.strip().split(","))
+
+
 def _whole_or_none(given: Any) -> int | None:
     """Return a whole number, also one of NumPy or PyTorch, as Python's; None for anything else."""
     if isinstance(given, bool) or str(getattr(given, "dtype", "")).endswith("bool"):
@@ -125,9 +130,10 @@ def hidden_list(hidden: int | str | Iterable[int]) -> list[int]:
     """
     wanted = "The hidden size is a whole number of at least 1 (128), or several (64,128,256)"
     if isinstance(hidden, str):
-        if not SIZES.fullmatch(hidden.strip()):
+        text = _without_spaces(hidden)
+        if not SIZES.fullmatch(text):
             raise InvalidSettingError(f"{wanted}, not {quoted(hidden)}.")
-        given: list[Any] = [int(n) for n in hidden.strip().split(",") if n]
+        given: list[Any] = [int(n) for n in text.split(",") if n]
     else:
         given = list(hidden) if isinstance(hidden, Iterable) else [hidden]
     if not given:

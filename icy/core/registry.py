@@ -17,8 +17,9 @@ import importlib.metadata
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple, TypeVar, Unpack
+from typing import Any, NamedTuple, TypeVar, Unpack
 
+from .docs import described, spell_out_arguments
 from .entry import (
     CORE,
     ENTRY_KINDS,
@@ -36,7 +37,7 @@ from .entry import (
 )
 from .errors import DuplicateNameError, IcyError, PluginError, UnknownNameError, unknown
 from .plugins import FILE_PREFIX, import_content, import_file, source_digest
-from .text import natural
+from .text import listed, natural, words
 
 __all__ = [
     "BUILT_IN",
@@ -83,8 +84,8 @@ BUILT_IN = (
     "icy.experiments",
 )
 ENTRY_POINT_GROUP = "icy.plugins"
-# Kinds that `icy list` lists by their own name.
-LISTED = ("grammar", "metric", "cell", TEXT_MODEL, CORE, WORLD, PERCEPTION, STUDY_PLAYER, READER, "job")
+SAME = "Arguments and errors as for"
+MOST_NAMED = 5  # entries in an error
 
 F = TypeVar("F")
 log = logging.getLogger(__name__)
@@ -234,24 +235,47 @@ class Registry:
         ]
         return called[0] if len(called) == 1 else None
 
+    def named(self, name: str) -> list[Entry]:
+        """Return the entries of every kind that have a name, which may begin with the kind, as in `sender/FC2L`."""
+        self.load_all()
+        kind, slash, bare = name.partition("/")
+        kinds, bare = ((kind,), bare) if slash and kind in ENTRY_KINDS else (ENTRY_KINDS, name)
+        return [entry for one in kinds if (entry := self._lookup(one, bare)) is not None]
+
+    def plugin_hint(self, *kinds: str) -> str:
+        """Return a sentence for a name that is unknown because a plug-in was not loaded, or has it spelled otherwise.
+
+        Args:
+            *kinds: that the name may be of.
+        """
+        how = '--plugin FILE, or plugin="FILE" in Python'
+        if not self.plugin_files:
+            return f"If a plug-in registers it, name the file: {how}."
+        own = [e.qualified for e in self._entries.values() if e.origin.startswith(FILE_PREFIX) and e.kind in kinds]
+        register = listed(own[:MOST_NAMED]) if own else f"no {listed(kinds, 'or')}"
+        return f"The plug-ins that were given register {register}; another one is given by {how}."
+
     def _unknown(self, name: str, kinds: Sequence[str]) -> UnknownNameError:
         known = [n for e in self.entries(*kinds) for n in (e.name, *e.aliases)]
-        listing = f"{kinds[0]}s" if len(kinds) == 1 and kinds[0] in LISTED else "models"
-        listing = "players" if set(kinds) <= set(PLAYERS) else listing
-        return unknown(" or ".join(kinds), name, list(dict.fromkeys(known)), f"`icy list {listing}` shows all.")
+        several = {*kinds} <= {*SIDES} or len(kinds) > len(PLAYERS)
+        listing = "players" if {*kinds} <= {*PLAYERS} else "models" if several else f"{kinds[0]}s"
+        if others := dict.fromkeys(entry.kind for entry in self.named(name)):
+            return UnknownNameError(f"No {listed(kinds, 'or')} is called '{name}', which is a {listed([*others])}.")
+        hint = f"`icy list {listing}` shows all. {self.plugin_hint(*kinds)}"
+        return unknown(listed(kinds, "or"), name, list(dict.fromkeys(known)), hint)
 
     def match(self, pattern: str | Iterable[str] | None, *kinds: str) -> list[Entry]:
         """Return the entries whose name or qualified name matches a shell pattern (`*GRU`, `sender/RNN*`, `all`).
 
         Case is ignored. A pattern that matches no name is matched with aliases. A pattern without wildcards is a name,
-        looked up by `get`. Several patterns give the union, in the order of the patterns.
+        looked up by `get`. Several patterns, in a list or between commas, give the union, in the order of the patterns.
 
         Raises:
             UnknownNameError: a pattern matches nothing.
         """
         if pattern is None:
             return self.entries(*kinds)
-        patterns = [pattern] if isinstance(pattern, str) else list(pattern)
+        patterns = words(pattern) or ([pattern] if isinstance(pattern, str) else [])
         found: dict[str, Entry] = {}
         for one in patterns:
             for entry in self._match_one(one, kinds):
@@ -419,8 +443,7 @@ def register_sender(name: str, target: str | None = None, **card: Unpack[Card]) 
     Args:
         name: the name that users type; without ':', '/' or '+'.
         target: where to import the factory from, instead of decorating it.
-        **card: description, source, version, defaults, published, aliases, takes_cell, representations, weighted,
-            lower_is_better; see Entry.
+        **card: fields of Entry, by name.
 
     Raises:
         DuplicateNameError: another module has registered the name.
@@ -457,7 +480,7 @@ def register_metric(name: str, target: str | None = None, **card: Unpack[Card]) 
 
     `icy.metrics.Table.of(meanings, messages)` reads every form of these arguments. With `weighted=True` it reads
     `Table.weights`, in which a row counts as often as its weight says; otherwise `icy.metrics.evaluate` gives it the
-    repeated rows. `lower_is_better=True` is for errors. Other arguments, and errors, as for `register_sender`.
+    repeated rows. `lower_is_better=True` is for errors. Arguments and errors as for `register_sender`.
     """
     return _register("metric", name, target, card)
 
@@ -531,8 +554,28 @@ def register_reader(name: str, target: str | None = None, **card: Unpack[Card]) 
     return _register(READER, name, target, card)
 
 
+def _describe_arguments(*others: Callable[..., Any]) -> None:
+    """Describe the arguments of the register functions, which are alike, in the docstring of each."""
+    said = described(Entry)
+    spell_out_arguments(register_sender, {name: said[name] for name in Card.__annotations__})
+    _, args, whole = (register_sender.__doc__ or "").partition("Args:")
+    for function in others:
+        before, same, _ = (function.__doc__ or "").rpartition(SAME)
+        if same:
+            function.__doc__ = f"{before.rstrip()}\n\n    {args}{whole}"
+
+
+_describe_arguments(
+    register_receiver, register_cell, register_grammar, register_metric, register_speaker, register_listener,
+    register_text_model, register_core, register_world, register_perception, register_study_player, register_reader,
+)  # fmt: skip
+
+
 def list_models(pattern: str | Iterable[str] | None = None) -> list[str]:
     """Return the names of registered senders and receivers that match a shell pattern, as in `sender/FC2L`.
+
+    Args:
+        pattern: a name or shell pattern, or several in a list or between commas; by default all.
 
     Example:
         >>> import icy
@@ -545,6 +588,9 @@ def list_models(pattern: str | Iterable[str] | None = None) -> list[str]:
 def list_grammars(pattern: str | Iterable[str] | None = None) -> list[str]:
     """Return the names of registered grammars that match a shell pattern.
 
+    Args:
+        pattern: a name or shell pattern, or several in a list or between commas; by default all.
+
     Example:
         >>> import icy
         >>> icy.list_grammars("shuf*")
@@ -556,6 +602,9 @@ def list_grammars(pattern: str | Iterable[str] | None = None) -> list[str]:
 def list_metrics(pattern: str | Iterable[str] | None = None) -> list[str]:
     """Return the names of registered metrics that match a shell pattern.
 
+    Args:
+        pattern: a name or shell pattern, or several in a list or between commas; by default all.
+
     Example:
         >>> import icy
         >>> icy.list_metrics("*dis")
@@ -566,6 +615,9 @@ def list_metrics(pattern: str | Iterable[str] | None = None) -> list[str]:
 
 def list_players(pattern: str | Iterable[str] | None = None) -> list[str]:
     """Return the names of registered players of S2B that match a shell pattern, as in `speaker/posdis`.
+
+    Args:
+        pattern: a name or shell pattern, or several in a list or between commas; by default all.
 
     Example:
         >>> import icy

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import sys
 from collections.abc import Iterator
+from types import TracebackType
 
 ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+KEPT = "kept"  # attribute of a KeyboardInterrupt
 _CAN_HOLD = hasattr(signal, "pthread_sigmask")  # not on Windows
 
 
@@ -40,3 +43,31 @@ def hides_interrupt(error: BaseException | None) -> bool:
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None
+
+
+def interrupt_with(kept: str) -> KeyboardInterrupt:
+    """Return a KeyboardInterrupt with a text about the finished part of a training.
+
+    A program that does not catch it ends with one sentence instead of a stack trace, and otherwise as Python ends at
+    Ctrl-C. Every other exception is shown as before, and a program that has set `sys.excepthook` keeps its own.
+
+    Args:
+        kept: the finished part, as the middle of a sentence: "3 of 4 finished"; the attribute `kept` of the result.
+    """
+    error = KeyboardInterrupt(f"{kept}. To continue, run the same call or script again.")
+    setattr(error, KEPT, kept)
+    if sys.excepthook is sys.__excepthook__:
+        sys.excepthook = _show
+    return error
+
+
+def kept_of(error: BaseException) -> str:
+    """Return the text that `interrupt_with` was given for an exception; "" for other exceptions."""
+    return str(getattr(error, KEPT, ""))
+
+
+def _show(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    if kept_of(error):
+        print(f"\nInterrupted: {error}", file=sys.stderr)
+    else:
+        sys.__excepthook__(kind, error, trace)

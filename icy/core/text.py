@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from .checks import number_or_text
+from .errors import InvalidSettingError
 from .escapes import in_a_line, markdown
 
 
@@ -81,13 +82,42 @@ def several(value: Any) -> list[Any]:
     """Return one value or several as a list; text is split at commas, and its whole numbers are converted.
 
     Example:
-        >>> several("soft,gumb"), several(4), several(["3x4", "5x10"])
-        (['soft', 'gumb'], [4], ['3x4', '5x10'])
+        >>> several("soft,gumb"), several(4), several(["3x4", "5x10"]), several(range(2))
+        (['soft', 'gumb'], [4], ['3x4', '5x10'], [0, 1])
     """
     if isinstance(value, str):
         parts = [part.strip() for part in value.split(",") if part.strip()]
         return [number_or_text(part) for part in parts]
-    return list(value) if isinstance(value, (list, tuple, set)) else [value]
+    return list(value) if isinstance(value, Iterable) and not isinstance(value, Mapping) else [value]
+
+
+def words(value: Any) -> list[str]:
+    """Return the names or values in an argument that may hold one or several, each once, as text.
+
+    This is the one rule for lists: several are a list, text with commas, or a list of both.
+
+    Example:
+        >>> words("soft,gumb"), words(["soft, gumb", "discr"]), words(4), words(())
+        (['soft', 'gumb'], ['soft', 'gumb', 'discr'], ['4'], [])
+    """
+    texts = [value] if isinstance(value, str) else map(str, several(value))
+    return list(dict.fromkeys(part.strip() for text in texts for part in text.split(",") if part.strip()))
+
+
+def names_in(what: str, value: Any, known: Sequence[str] = ()) -> list[str]:
+    """Return the names in an argument; for "all", every known name.
+
+    Raises:
+        InvalidSettingError: there are none.
+
+    Example:
+        >>> names_in("channel", "qt,gs"), names_in("channel", "all", ["gs", "qt"])
+        (['qt', 'gs'], ['gs', 'qt'])
+    """
+    found = words(value)
+    if not found:
+        raise InvalidSettingError(f"{what} is a name, or several between commas; none was given.")
+    return list(known) if known and "all" in found else found
 
 
 def markdown_table(

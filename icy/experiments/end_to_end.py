@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Unpack
+from typing import Unpack, cast
 
 from icy.config.options import EndToEndOptions, Grammars
 from icy.config.protocols import BASELINE, SCRATCH, EndToEndProtocol
@@ -14,13 +14,14 @@ from icy.core.checks import seed_list
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.registry import Entry, registry
 from icy.core.surroundings import standard_state
-from icy.core.text import counted
+from icy.core.text import counted, several
 from icy.experiments.trackers.make import watching
 from icy.grammars import expand_grammars
 from icy.models.factory import cannot_use
 from icy.training.job import Replicate
 from icy.training.pairs.job import PairEntry, PairJob, PairTask
 
+from .combinations import jobs_of_each
 from .display import with_progress
 from .given_languages import GivenGrammars
 from .kept import with_kept_models
@@ -55,9 +56,7 @@ def end_to_end(
         watcher: callbacks that observe the run.
         progress: whether its progress is shown; by default in notebooks and on terminals, and a line a minute
             elsewhere, unless there is a watcher or the environment has ICY_PROGRESS=0.
-        **options: representation, steps, cap, most, target, pretrain_representation, pretrained, report_every,
-            meanings, vocab_size, word_length, seeds, hidden, preset, sender_options, receiver_options, settings, quick,
-            device, workers, engine, out, rerun, keep_models, plugin, track; EndToEndSpec describes each.
+        **options: the other fields of EndToEndSpec.
 
     Returns:
         The results of this call's runs, trained now or on file. A run whose pre-training did not reach its target is
@@ -65,7 +64,7 @@ def end_to_end(
 
     Raises:
         IcyError: an unknown name, a value that cannot be, models that do not fit together, and the like.
-        KeyboardInterrupt: at Ctrl-C. What had finished is kept.
+        KeyboardInterrupt: at Ctrl-C. Finished replicates are kept; uncaught, it ends a script with a sentence.
 
     Example:
         >>> import icy, tempfile
@@ -84,12 +83,17 @@ spell_out(end_to_end, EndToEndSpec, EndToEndResult)
 
 
 def pair_jobs(spec: EndToEndSpec) -> list[PairJob]:
-    """Return the jobs of an end-to-end run, one per pair. Errors as for `end_to_end`."""
+    """Return the jobs of an end-to-end run, one per pair and combination of settings. Errors as for `end_to_end`."""
+    return jobs_of_each(spec, _jobs)
+
+
+def _jobs(spec: EndToEndSpec) -> list[PairJob]:
+    """Return the jobs of an end-to-end run with one value along each axis."""
     from icy.core.representations import get_representation  # imports torch
 
     given = GivenGrammars.of(spec.pretrain, spec)
     space, vocab_size, word_length = given.sizes(spec)
-    link, before = (get_representation(name).name for name in (spec.representation, spec.pretrain_representation))
+    link, before = (get_representation(str(name)).name for name in (spec.representation, spec.pretrain_representation))
     grammars = _grammars(spec, given.names)
     entries = _pairs(spec, pretrained=grammars != [SCRATCH])
     task = PairTask(
@@ -97,7 +101,7 @@ def pair_jobs(spec: EndToEndSpec) -> list[PairJob]:
         space,
         vocab_size,
         word_length,
-        spec.hidden,
+        cast(int, spec.hidden),
         link,
         before,
         dict(spec.sender_options),
@@ -107,10 +111,10 @@ def pair_jobs(spec: EndToEndSpec) -> list[PairJob]:
     blank = PairJob(
         task,
         _protocol(spec, grammars),
-        settings_for(spec.preset, "e2e", **spec.settings),
+        settings_for(str(spec.preset), "e2e", **spec.settings),
         replicates=tuple(Replicate(name, seed) for name in grammars for seed in seeds),
         languages=given.languages,
-        preset=spec.preset,
+        preset=str(spec.preset),
     )
     for name in grammars:
         if name != SCRATCH:  # now, so that one that cannot be made at these sizes does not stop a long run later
@@ -162,15 +166,16 @@ def _pairs(spec: EndToEndSpec, pretrained: bool) -> list[PairEntry]:
 
 def _entries(names: str | Iterable[str], side: str) -> list[Entry]:
     """Return the models of one side in the order given, with repeats, since they are paired by place."""
-    return [entry for name in ([names] if isinstance(names, str) else names) for entry in registry.match(name, side)]
+    each = [str(name) for some in several(names) for name in several(some)]
+    return [entry for name in each for entry in registry.match(name, side)]
 
 
 def _require_usable(pair: PairEntry, spec: EndToEndSpec, pretrained: bool) -> None:
     for entry in (pair.sender, pair.receiver):
-        if not entry.works_with(spec.representation.lower()):
-            raise cannot_use(entry, spec.representation.lower())
-        if pretrained and not entry.works_with(spec.pretrain_representation.lower()):
-            raise _cannot_learn(entry, spec.pretrain_representation)
+        if not entry.works_with(str(spec.representation).lower()):
+            raise cannot_use(entry, str(spec.representation).lower())
+        if pretrained and not entry.works_with(str(spec.pretrain_representation).lower()):
+            raise _cannot_learn(entry, str(spec.pretrain_representation))
 
 
 def _cannot_learn(entry: Entry, representation: str) -> IncompatibleError:

@@ -9,14 +9,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from icy.config.options import Grammars
+from icy.config.options import Grammars, Meanings
 from icy.config.protocols import BASELINE
 from icy.config.specs import EndToEndSpec, ProbeSpec
 from icy.core.errors import InvalidSettingError, StoreError, quoted
 from icy.core.scratch import scratch_folder
-from icy.core.text import counted
+from icy.core.text import counted, words
 from icy.grammars import is_grammar
 from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
@@ -44,7 +44,8 @@ class GivenGrammars:
 
         Args:
             asked: names, files and languages.
-            spec: with the results folder and the packs, which may hold a language that is asked for by name.
+            spec: with one value along each axis, and with the results folder and the packs, which may hold a language
+                that is asked for by name.
 
         Raises:
             StoreError: a file cannot be read, or a language is not in the results.
@@ -52,7 +53,7 @@ class GivenGrammars:
         """
         names: list[str] = []
         languages: dict[str, Language] = {}
-        for one in list(asked) if isinstance(asked, Iterable) and not isinstance(asked, str) else [asked]:
+        for one in _each(asked):
             language = _language(one, spec)
             if language is None:
                 names.append(str(one))
@@ -73,7 +74,8 @@ class GivenGrammars:
             InvalidSettingError: languages that do not fit together, sizes that were asked for and do not fit them, or a
                 vocabulary that is too small for concat.
         """
-        space, vocab_size, word_length = MeaningSpace.of(spec.meanings), spec.vocab_size, spec.word_length
+        space = MeaningSpace.of(cast(Meanings, spec.meanings))
+        vocab_size, word_length = cast(int, spec.vocab_size), cast(int, spec.word_length)
         if not self.languages:
             return space, vocab_size, word_length
         shapes = {name: (one.space, _word_length(name, one)) for name, one in self.languages.items()}
@@ -104,6 +106,14 @@ class GivenGrammars:
                 f"(--vocab-size) {enough} or more; '{first}' then uses a part of it."
             )
         return own_space, vocab_size, own_length
+
+
+def _each(asked: Any) -> list[Any]:
+    """Return the grammars that were asked for one by one; text with commas is several, unless it is a file."""
+    if isinstance(asked, str):
+        return [asked] if Path(asked).is_file() else words(asked) or [asked]
+    one = isinstance(asked, (Path, Language)) or not isinstance(asked, Iterable)
+    return [asked] if one else [each for each_of in asked for each in _each(each_of)]
 
 
 def read_language(path: Path) -> Language:

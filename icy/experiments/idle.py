@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from icy.config.protocols import PROTOCOLS, SCRATCH
 from icy.config.settings import OF_PRETRAINING, SILENT, settings_for
@@ -13,9 +13,10 @@ from icy.config.specs import EndToEndSpec, ProbeSpec, RunSpec, SweepSpec
 from icy.core.devices import resolve_device
 from icy.core.errors import InvalidSettingError
 from icy.core.registry import SIDES, registry
-from icy.core.text import several
+from icy.core.text import several, words
 
 log = logging.getLogger(__name__)
+S = TypeVar("S", bound=RunSpec)
 REFUSED = ("held_out", "split")  # which whoever gives them takes for generalisation
 OF_SENDERS_NOT = ("least_squares",)
 Idle = dict[str, str]  # what was given and does nothing, with a sentence
@@ -44,7 +45,7 @@ def tell_idle_retries(spec: SweepSpec) -> None:
         log.warning("retries does nothing with one worker: it is this process, which nothing begins again.")
 
 
-def without_idle(spec: RunSpec) -> RunSpec:
+def without_idle(spec: S) -> S:
     """Return a spec of several without what does nothing in it, and might in the others."""
     left_out = [name for name in idle(spec) if name in ("held_out", "split", "cap")]
     kept = replace(spec, **{name: getattr(type(spec), name) for name in left_out})
@@ -74,7 +75,7 @@ def _idle_anywhere(spec: RunSpec) -> Iterator[tuple[str, str]]:
 
 
 def _idle_in_probe(spec: ProbeSpec) -> Iterator[tuple[str, str]]:
-    protocol, representation = PROTOCOLS.get(spec.protocol), spec.representation.lower()
+    protocol, representation = PROTOCOLS.get(str(spec.protocol)), str(spec.representation).lower()
     if protocol is None:
         return  # which is refused elsewhere
     if not protocol.holds_out:
@@ -89,7 +90,7 @@ def _idle_in_probe(spec: ProbeSpec) -> Iterator[tuple[str, str]]:
     yield from _idle_settings(spec, [representation], "probe", f"in a probe under '{representation}'")
     if "round_ratio" in spec.settings and protocol.measure != "ratio":
         yield "round_ratio", f"The setting 'round_ratio' does nothing under '{protocol.name}', which gives no ratios."
-    sides = {entry.kind for model in several(spec.model) for entry in registry.match(model, *SIDES)}
+    sides = {entry.kind for model in words(spec.model) for entry in registry.match(model, *SIDES)}
     if "symbols" in spec.settings and sides == {"receiver"}:
         yield "symbols", "The setting 'symbols' does nothing in receivers: it is of what senders say."
     if representation == "gumb" and sides == {"sender"}:
@@ -100,8 +101,8 @@ def _idle_in_probe(spec: ProbeSpec) -> Iterator[tuple[str, str]]:
 
 def _idle_in_pairs(spec: EndToEndSpec) -> Iterator[tuple[str, str]]:
     scratch = several(spec.pretrain) == [SCRATCH]
-    link = spec.representation.lower()
-    both = [link] if scratch else [link, spec.pretrain_representation.lower()]
+    link = str(spec.representation).lower()
+    both = [link] if scratch else [link, str(spec.pretrain_representation).lower()]
     yield from _idle_settings(spec, both, "e2e", f"in an end-to-end run over a link that is '{link}'")
     if "round_ratio" in spec.settings:
         yield "round_ratio", "The setting 'round_ratio' does nothing in an end-to-end run, which gives no ratios."

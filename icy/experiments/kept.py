@@ -10,9 +10,9 @@ from pathlib import Path
 from icy.config.protocols import SCRATCH
 from icy.core.errors import InvalidSettingError
 from icy.core.registry import SIDES
-from icy.core.text import listed
 from icy.grammars import grammar_version
 from icy.languages.names import content_name
+from icy.records.kept import choices
 from icy.records.kinds import kind_of
 from icy.records.record import Record, checked_accuracy, model_file, record_key
 from icy.training.job import Replicate
@@ -44,10 +44,11 @@ def with_kept_models(jobs: Sequence[PairJob], path: str | Path) -> list[PairJob]
 
 def _with_models(job: PairJob, probes: ProbeResult) -> PairJob:
     records = {(side, r): _record(job, side, r, probes) for side in SIDES for r in job.replicates}
-    rows = [{_row(record) for (of, _), record in records.items() if of == side} for side in SIDES]
-    for side, row in zip(SIDES, rows, strict=True):
+    of_sides = [[record for (of, _), record in records.items() if of == side] for side in SIDES]
+    rows = [set(map(_row, of_side)) for of_side in of_sides]
+    for of_side, row in zip(of_sides, rows, strict=True):
         if len(row) > 1:
-            raise _ambiguous(side, job, probes)
+            raise _ambiguous(of_side, probes)
     learnt = {place: _kept(record, str(probes.folder)) for place, record in records.items()}
     target = min(record["target"] for record in records.values())
     protocol = replace(job.protocol, target=target)  # what the models were trained to, in place of what was asked
@@ -72,7 +73,7 @@ def _record(job: PairJob, side: str, replicate: Replicate, probes: ProbeResult) 
     fits = [all(config[name] == value for name, value in wanted.items()) for config in configs]
     found = list(compress(probes.records, fits))
     if len(found) > 1:
-        raise _ambiguous(side, job, probes)
+        raise _ambiguous(found, probes)
     if not found:
         sizes = ", ".join(
             f"{name} {value}" for name, value in wanted.items() if name not in ("model", "grammar", "seed")
@@ -93,10 +94,8 @@ def _row(record: Record) -> str:
     return record_key(config, own)[:DIGITS]
 
 
-def _ambiguous(side: str, job: PairJob, probes: ProbeResult) -> InvalidSettingError:
-    name = job.task.alone(side, job.task.pretrain_representation).entry.qualified
-    ways = {f"{r['protocol']} to {r['target']:g}, preset {r['preset']}" for r in probes.records if r["model"] == name}
+def _ambiguous(records: Sequence[Record], probes: ProbeResult) -> InvalidSettingError:
     return InvalidSettingError(
-        f"{probes.folder} has models of {name} that were trained in several ways ({listed(sorted(ways))}): give a "
-        "folder or a pack with one of them."
+        f"{probes.folder} has models of {records[0]['model']} that were trained in several ways, which differ in "
+        f"{choices(records, ['grammar', 'seed'])[1]}: give a folder or a pack with one of them."
     )

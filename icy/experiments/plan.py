@@ -20,6 +20,7 @@ from icy.records.store import Store, folder_of, to_run
 from icy.records.versions import Versions
 from icy.training.job import Job, Replicate, check_engine
 
+from .combinations import combinations
 from .idle import tell_idle
 
 log = logging.getLogger(__name__)
@@ -149,7 +150,7 @@ def make_plan(spec: RunSpec) -> Plan:
         IcyError: as for `icy.probe`, `icy.end_to_end` and so on.
     """
     rows = plan_rows(spec)
-    tell_idle([spec])
+    tell_idle(combinations(spec))
     return planned(spec, rows)
 
 

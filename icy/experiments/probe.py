@@ -15,6 +15,7 @@ from icy.core.checks import FIRST_SEED, hidden_list, seed_list
 from icy.core.errors import InvalidSettingError
 from icy.core.registry import SIDES, Entry, registry
 from icy.core.surroundings import standard_state
+from icy.core.text import words
 from icy.experiments.trackers.make import watching
 from icy.grammars import expand_grammars
 from icy.languages.meanings import MeaningSpace
@@ -23,6 +24,7 @@ from icy.models.factory import cannot_use, count_parameters
 from icy.training.job import Replicate
 from icy.training.probe_job import ProbeJob, Task
 
+from .combinations import jobs_of_each
 from .display import with_progress
 from .given_languages import GivenGrammars
 from .plan import make_plan
@@ -53,16 +55,14 @@ def probe(
         watcher: callbacks that observe the run.
         progress: whether its progress is shown; by default in notebooks and on terminals, and a line a minute
             elsewhere, unless there is a watcher or the environment has ICY_PROGRESS=0.
-        **options: protocol, meanings, vocab_size, word_length, seeds, target, cap, held_out, split, hidden,
-            representation, preset, options, settings, quick, device, workers, runner, per_gpu, engine, out, rerun,
-            plugin, track; ProbeSpec describes each.
+        **options: the other fields of ProbeSpec.
 
     Returns:
         The results of this call's replicates, trained now or on file.
 
     Raises:
         IcyError: an unknown name, a value that cannot be, a folder that cannot be written, and the like.
-        KeyboardInterrupt: at Ctrl-C. What had finished is kept.
+        KeyboardInterrupt: at Ctrl-C. Finished replicates are kept; uncaught, it ends a script with a sentence.
 
     Example:
         >>> import icy, tempfile
@@ -78,21 +78,26 @@ spell_out(probe, ProbeSpec, ProbeResult)
 
 
 def probe_jobs(spec: ProbeSpec) -> list[ProbeJob]:
-    """Return the jobs of a probe, one per model and hidden size. Errors as for `probe`."""
+    """Return the jobs of a probe, one per model, hidden size, and combination of settings. Errors as for `probe`."""
+    return jobs_of_each(spec, _jobs)
+
+
+def _jobs(spec: ProbeSpec) -> list[ProbeJob]:
+    """Return the jobs of a probe with one value along each axis."""
     seeds, sizes = seed_list(spec.seeds), hidden_list(spec.hidden)
     given = GivenGrammars.of(spec.grammar, spec)
     space, vocab_size, word_length = given.sizes(spec)
     from icy.core.representations import get_representation  # imports torch
 
-    representation = get_representation(spec.representation).name
+    representation = get_representation(str(spec.representation)).name
     entries = _usable(spec.model, representation)
-    protocol = get_protocol(spec.protocol, spec.target, spec.cap, representation)
+    protocol = get_protocol(str(spec.protocol), spec.target, spec.cap, representation)
     blank = ProbeJob(
         Task(entries[0], space, vocab_size, word_length, sizes[0], representation, dict(spec.options)),
         protocol,
-        settings_for(spec.preset, **spec.settings),
+        settings_for(str(spec.preset), **spec.settings),
         _split(spec, protocol, space),
-        preset=spec.preset,
+        preset=str(spec.preset),
     )
     tasks = [replace(blank.task, entry=entry, hidden_size=size) for entry in entries for size in sizes]
     jobs = [_complete(replace(blank, task=task), given, seeds) for task in tasks]
@@ -123,9 +128,8 @@ def _split(spec: ProbeSpec, protocol: Protocol, space: MeaningSpace) -> Split | 
 
 def _usable(models: str | Iterable[str], representation: str) -> list[Entry]:
     """Return the models that match, less those of a wildcard that do not work with the representation."""
-    patterns = [models] if isinstance(models, str) else list(models)
     entries: dict[str, Entry] = {}
-    for pattern in patterns:
+    for pattern in words(models):
         found = registry.match(pattern, *SIDES)
         usable = [entry for entry in found if entry.works_with(representation)]
         if not usable:

@@ -13,6 +13,7 @@ from icy.config.specs import RETRIES, RUNNING, EndToEndSpec, ProbeSpec, Reproduc
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.registry import canonical
 from icy.core.surroundings import standard_state
+from icy.core.text import several, words
 from icy.experiments.trackers.make import watching
 from icy.records.kinds import job_kind
 
@@ -59,15 +60,14 @@ def reproduce(
         watcher: callbacks that observe the run.
         progress: whether its progress is shown; by default in notebooks and on terminals, and a line a minute
             elsewhere, unless there is a watcher or the environment has ICY_PROGRESS=0.
-        **options: grammar, representation, seeds, observations, settings, quick, device, workers, engine, out, rerun,
-            track; ReproduceSpec describes each.
+        **options: the other fields of ReproduceSpec.
 
     Returns:
         What was measured, cell by cell beside what was printed.
 
     Raises:
         IcyError: no such table, one that is not a matter of training, a model that is in no table, and the like.
-        KeyboardInterrupt: at Ctrl-C. What had finished is kept.
+        KeyboardInterrupt: at Ctrl-C. Finished replicates are kept; uncaught, it ends a script with a sentence.
 
     Example:
         >>> import icy, tempfile
@@ -239,10 +239,10 @@ def _alike(rows: pd.DataFrame, keep_concat: bool = False) -> dict[tuple[str, ...
 
 
 def _listed(names: str | Iterable[str]) -> list[str]:
-    given = [names] if isinstance(names, str) else list(names)
-    if given and not any(part.strip(" ,") for part in given):
+    found = words(names)
+    if not found and several(names):
         raise InvalidSettingError("An empty name was given; leave it out for all, or name some.")
-    return [part.strip() for name in given for part in name.split(",") if part.strip()]
+    return [] if "all" in found else found
 
 
 def _only(cells: pd.DataFrame, column: str, patterns: list[str], table: str) -> pd.DataFrame:

@@ -207,7 +207,11 @@ class Reproduction:
         return self.result.bias_table("sem", compare=self.source.id)
 
     def page(self, remark: str = "") -> str:
-        """Return all of it as Markdown, with a remark."""
+        """Return all of it as Markdown, with a remark.
+
+        Args:
+            remark: a paragraph to add; "" for none.
+        """
         return page(self, remark)
 
     def __repr__(self) -> str:

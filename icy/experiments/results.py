@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
@@ -19,6 +20,7 @@ from icy.core.scratch import scratch_folder
 from icy.core.text import listed
 from icy.languages.language import Language
 from icy.languages.names import short_name
+from icy.records.kept import KEY, choices, chosen, facts_of
 from icy.records.kinds import JobKind, job_kind, kind_of, kind_of_rows
 from icy.records.load import Results, comparable, last_of_each, load_records, long_of, read_any, with_measure
 from icy.records.long_table import game_curves, to_long
@@ -56,10 +58,28 @@ def _replicate(record: Record) -> str:
     return f"{record['model']} on {record['grammar']} with seed {record['seed']}"
 
 
-def _fits(record: Record, grammar: str, seed: int | None, model: str | None) -> bool:
-    names = (None, record["model"], record["model"].rpartition("/")[2])
-    grammars = record["grammar"], short_name(record["grammar"])
-    return grammar in grammars and seed in (None, record["seed"]) and model in names
+def _named(records: Sequence[Record], grammar: str, seed: int | None, model: str | None) -> list[Record]:
+    """Return the records of a grammar, seed and model; the short name of a language is used where no grammar has it."""
+    whole = any(record["grammar"] == grammar for record in records)
+
+    def fits(record: Record) -> bool:
+        names = (None, record["model"], record["model"].rpartition("/")[2])
+        own = record["grammar"] if whole else short_name(record["grammar"])
+        return own == grammar and seed in (None, record["seed"]) and model in names
+
+    return [record for record in records if fits(record)]
+
+
+def _with_typed_index(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table whose index has the names of the long table, and numbers where a column has numbers alone."""
+    import pandas as pd
+
+    labels = table.index.to_frame(index=False).rename(columns=lambda name: str(name).replace(" ", "_"))
+    for name in labels:
+        numbers = pd.to_numeric(labels[name].replace("-", None), errors="coerce")
+        if numbers.notna().eq(labels[name].ne("-")).all() and numbers.notna().any():
+            labels[name] = numbers
+    return table.set_axis(pd.MultiIndex.from_frame(labels))
 
 
 def result_class(kinds: Sequence[str]) -> type[ProbeResult]:
@@ -105,8 +125,10 @@ class ProbeResult:
         """Return the results as a DataFrame.
 
         Args:
-            format: "long", a row per replicate, for analysis; "wide", a row per model and a pair of columns (mean,
-                spread) per grammar, for reading.
+            format: "long", a row per replicate, for analysis; "wide", a row per model and setting, for reading, with
+                columns for every grammar: "mean", "spread", "seeds" and more. The index of "wide" has the model and
+                each column of the long table that varies between its rows, such as representation and hidden_size;
+                `reset_index()` makes columns of them.
 
         Raises:
             InvalidSettingError: another format.
@@ -114,7 +136,7 @@ class ProbeResult:
         if format == "long":
             return to_long(self.records)
         if format == "wide":
-            return self.whole_table().to_dataframe()
+            return _with_typed_index(self.whole_table().to_dataframe())
         raise InvalidSettingError(f"The format of a DataFrame is 'long' or 'wide', not '{format}'.")
 
     def table(self, format: str = "text", spread: str = "sd", **options: Any) -> str:
@@ -148,6 +170,10 @@ class ProbeResult:
     def bias_table(self, spread: str = "sd", **options: Any) -> BiasTable:
         """Return the table as an object; options as for `icy.analysis.bias_table`.
 
+        Args:
+            spread: "sd" over seeds, "sem" its standard error, or "ci95", half its 95 % interval (Student's t).
+            **options: by, sort, compare and others, as of `icy.analysis.bias_table`.
+
         Raises:
             InvalidSettingError: results of several kinds of jobs or protocols, which measure different things.
         """
@@ -159,7 +185,12 @@ class ProbeResult:
         return self.whole_table(spread, **options)
 
     def whole_table(self, spread: str = "sd", **options: Any) -> BiasTable:
-        """Return one table of all results, whatever they measure, as in csv; options as for `bias_table`."""
+        """Return one table of all results, whatever they measure, as in csv; options as for `bias_table`.
+
+        Args:
+            spread: as for `bias_table`.
+            **options: as for `bias_table`.
+        """
         long = to_long(self.records)
         return table_of(kind_of_rows(long, self.kind), long, spread, **options)
 
@@ -194,7 +225,13 @@ class ProbeResult:
 
     @classmethod
     def collect(cls, records: Sequence[Record], paths: Sequence[Path], folder: Path) -> Self:
-        """Return the results of a run: its records, the tables written, and the results folder."""
+        """Return the results of a run: its records, the tables written, and the results folder.
+
+        Args:
+            records: one per replicate.
+            paths: the files written.
+            folder: the results folder.
+        """
         return cls(records, paths, folder)
 
     def model(self, grammar: str, seed: int | None = None, model: str | None = None, **where: Any) -> Module:
@@ -204,12 +241,15 @@ class ProbeResult:
 
         Args:
             grammar: that it was trained on; of a pair from scratch, "none".
-            seed: by default the first.
-            model: its name, with or without its side; by default the first.
-            **where: what else tells it from others, by the names of records: hidden_size=64, representation="gumb".
+            seed: by default the lowest, of replicates that differ in nothing else.
+            model: its name, with or without its side; needed where there are several.
+            **where: other facts that distinguish it, by the names of records and of settings: hidden_size=64,
+                representation="gumb", protocol="budget", learning_rate=0.002.
 
         Raises:
-            StoreError: there is no such replicate, or several; its model was not kept, or it is of another version.
+            StoreError: there is no such replicate, or there are several, which the message lists; its model was not
+                kept, or it is of another version.
+            UnknownNameError: a fact that these results do not have.
 
         Example:
             >>> import icy, tempfile
@@ -217,7 +257,7 @@ class ProbeResult:
             >>> result.model("perm").training
             False
         """
-        record = self._find(grammar, seed, model, where)
+        record = self._find("result for", [r for r in self.records if not r["failed"]], grammar, seed, model, where)
         place = model_file(record)
         if place is None:
             raise StoreError(f"The model of {_replicate(record)} was not kept: ask for it with keep_models=True.")
@@ -266,24 +306,43 @@ class ProbeResult:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def _find(self, grammar: str, seed: int | None, model: str | None, where: Mapping[str, Any]) -> Record:
-        """Return the record of the one replicate that gave a result and fits."""
-        good = [r for r in self.records if not r["failed"]]
-        fits = [r for r in good if _fits(r, grammar, seed, model) and all(r.get(n) == v for n, v in where.items())]
-        rows = [r for r in fits if _replicate(r) == _replicate(fits[0])]
-        if len(rows) == 1:
-            return rows[0]
-        if rows:
-            varying = sorted(n for n in rows[0]["config"] if len({repr(r["config"].get(n)) for r in rows}) > 1)
-            raise StoreError(f"There are {len(rows)} of {_replicate(rows[0])}: say which by {listed(varying, 'or')}.")
-        asked = (
-            f"'{grammar}'" + ("" if seed is None else f" with seed {seed}") + ("" if model is None else f" of {model}")
-        )
-        there = listed(list(dict.fromkeys(map(_replicate, good)))[:MOST_NAMED]) or "nothing"
-        raise StoreError(f"There is no result for {asked}; there is {there}.")
+    def _find(
+        self,
+        what: str,
+        records: Sequence[Record],
+        grammar: str,
+        seed: int | None,
+        model: str | None,
+        where: Mapping[str, Any],
+    ) -> Record:
+        """Return the one of some records that is asked for.
+
+        Raises:
+            StoreError: none of them is, or several are that differ in more than the seed.
+            UnknownNameError: a fact that they do not have.
+        """
+        named = _named(records, grammar, seed, model)
+        if not named:
+            asked = f"'{grammar}'" + ("" if seed is None else f" with seed {seed}") + (f" of {model}" if model else "")
+            there = listed(list(dict.fromkeys(map(_replicate, records)))[:MOST_NAMED]) or "nothing"
+            raise StoreError(f"There is no {what} {asked}; there is {there}.")
+        place = "these results" if self.folder is None else str(self.folder)
+        fits = list(compress(named, chosen(place, what.partition(" ")[0], [facts_of(r) for r in named], where)))
+        seeds = {r["seed"] for r in fits}
+        names, values = choices(fits, ["seed"])
+        if len(fits) > 1 and (names != [KEY] or len(seeds) < len(fits)):
+            models = {r["model"] for r in fits}
+            alike = [f"of {min(models)}"] * (len(models) == 1) + [f"on {fits[0]['grammar']}"]
+            alike += [f"with seed {min(seeds)}"] * (len(seeds) == 1)
+            example = f"{names[0]}={facts_of(fits[0])[names[0]]!r}"
+            raise StoreError(f"There are {len(fits)} {' '.join(alike)}: say which by {values}, as in {example}.")
+        return min(fits, key=lambda record: record["seed"])
 
     def content(self, place: str) -> bytes:
         """Return a file that belongs to a record, by its path in the results folder.
+
+        Args:
+            place: path of the file in the results folder or pack.
 
         Raises:
             StoreError: it is no longer there.
@@ -298,6 +357,9 @@ class ProbeResult:
     def save(self, path: str | Path) -> Path:
         """Write the records to one .json file, which `load` reads.
 
+        Args:
+            path: of the .json file.
+
         Raises:
             StoreError: it cannot be written, or has another suffix.
         """
@@ -311,6 +373,9 @@ class ProbeResult:
     def load(cls, path: str | Path) -> ProbeResult:
         """Load a result from a file that `save` wrote, or everything in a results folder.
 
+        Args:
+            path: of the results folder, the pack, or the file.
+
         Raises:
             StoreError: there is no such file or folder, or it holds no results.
         """
@@ -321,7 +386,13 @@ class ProbeResult:
 
 @dataclass(frozen=True, repr=False)
 class EndToEndResult(ProbeResult):
-    """Results of an end-to-end run: a ProbeResult with curves and the languages that emerged."""
+    """Results of an end-to-end run: a ProbeResult with curves and the languages that emerged.
+
+    Attributes:
+        records: one per replicate, as filed in the results folder.
+        paths: the files written.
+        folder: the results folder, or the pack, where the files of the records are.
+    """
 
     kind = "e2e"
 
@@ -339,27 +410,32 @@ class EndToEndResult(ProbeResult):
 
         return e2e(self)
 
-    def language(self, grammar: str = SCRATCH, seed: int | None = None, model: str | None = None) -> Language:
+    def language(
+        self, grammar: str = SCRATCH, seed: int | None = None, model: str | None = None, **where: Any
+    ) -> Language:
         """Return the language that emerged in one run: its sender's greedy message for every meaning.
 
         Args:
             grammar: of pre-training; "none" from scratch.
-            seed: by default the first.
-            model: the pair, as in "HierZero:GRU+Hier:GRU"; by default the first.
+            seed: by default the lowest, of runs that differ in nothing else.
+            model: the pair, as in "HierZero:GRU+Hier:GRU"; needed where there are several.
+            **where: other facts that distinguish the run, by the names of records and of settings:
+                representation="gumb", steps=5000.
 
         Raises:
-            StoreError: there is no such run, or its language is not on file.
+            StoreError: there is no such run, or there are several, which the message lists; or its language is not on
+                file.
+            UnknownNameError: a fact that these results do not have.
         """
-        for record in self.records:
-            fits = record["grammar"] == grammar and seed in (None, record["seed"]) and model in (None, record["model"])
-            if fits and record.get("language") and not record["failed"]:
-                return self._emerged(record)
-        runs = ", ".join(dict.fromkeys(f"{r['model']} on {r['grammar']} with seed {r['seed']}" for r in self.records))
-        raise StoreError(f"There is no language of '{grammar}' with seed {seed}; there is {runs or 'nothing'}.")
+        spoken = [r for r in self.records if r.get("language") and not r["failed"]]
+        return self._emerged(self._find("language of", spoken, grammar, seed, model, where))
 
     @classmethod
     def load(cls, path: str | Path) -> EndToEndResult:
         """Load the end-to-end runs of a results folder, or of a file that `save` wrote in one.
+
+        Args:
+            path: of the results folder, the pack, or the file.
 
         Raises:
             StoreError: there is no such file or folder, or it holds no end-to-end runs.

@@ -11,11 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from icy.core.scratch import sweep_scratch
+from icy.core.signals import interrupt_with
 from icy.core.text import counted, listed
 from icy.records.claims import Claims, sweep_claims
 from icy.records.long_table import tables_of, tables_show, write_tables
 from icy.records.record import Record
-from icy.records.store import Store
+from icy.records.store import CHECKPOINTS, Store
 from icy.training.job import Job, Replicate
 from icy.training.runners.base import LocalRunner, Runner, deal
 
@@ -41,9 +42,17 @@ def run_plan(plan: Plan, watcher: Watcher | None = None, retries: int = 0) -> Pr
         The results, of the class of the plan's kind of jobs (`JobKind.result`).
 
     Raises:
-        IcyError, KeyboardInterrupt: as for `icy.probe`.
+        IcyError: as for `icy.probe`.
+        KeyboardInterrupt: at Ctrl-C; its text says what is kept.
     """
-    watcher = watcher or Watcher()
+    started = time.time()
+    try:
+        return _run(plan, watcher or Watcher(), retries)
+    except KeyboardInterrupt:
+        raise interrupt_with(kept_text(plan, started)) from None
+
+
+def _run(plan: Plan, watcher: Watcher, retries: int) -> ProbeResult:
     sweep_scratch()
     sweep_claims(plan.store.folder)
     rows, plan.store.asked = list(plan.rows), plan.versions
@@ -63,6 +72,34 @@ def run_plan(plan: Plan, watcher: Watcher | None = None, retries: int = 0) -> Pr
         write_tables(plan.store)
     written = [path for path in tables_of(plan.store) if path.exists()]
     return result_class(plan.kinds).collect(sorted(records, key=_order(rows)), written, plan.store.folder)
+
+
+def kept_text(plan: Plan, started: float) -> str:
+    """Return what is kept of an interrupted plan, for a sentence.
+
+    Args:
+        plan: as it was made.
+        started: time when the run began, in seconds since 1970.
+    """
+    total = sum(len(row.job.replicates) for row in plan.rows)
+    begun = _under_way(plan)
+    half_done = f"; {begun} under way left a checkpoint" if begun else ""
+    return f"{_finished(plan, started)} of {total} finished and kept in {plan.store.folder}{half_done}"
+
+
+def _under_way(plan: Plan) -> int:
+    """Return the number of replicates that have a checkpoint to resume from."""
+    keys = [row.job.key(r) for row in plan.rows for r in row.missing]
+    left = [key for key in keys if (plan.store.folder / CHECKPOINTS / f"{key}.pt").exists()]
+    return sum(not plan.store.path(key).exists() for key in left)
+
+
+def _finished(plan: Plan, started: float) -> int:
+    """Return the number of replicates on file: those from before, and those recorded since."""
+    paths = [plan.store.path(row.job.key(r)) for row in plan.rows for r in row.missing]
+    margin = 1.0  # second; file systems keep time less exactly than programs
+    fresh = sum(path.exists() and path.stat().st_mtime >= started - margin for path in paths)
+    return sum(len(row.filed) for row in plan.rows) + fresh
 
 
 def make_runner(plan: Plan, watcher: Watcher, retries: int = 0) -> Runner:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -19,11 +18,12 @@ from icy.core.checks import parse_whole
 from icy.core.errors import IncompatibleError, InvalidSettingError, quoted, unknown
 from icy.core.registry import SIDES
 from icy.core.surroundings import standard_state
-from icy.core.text import listed, several
+from icy.core.text import listed, words
 from icy.experiments.trackers.make import watching
 from icy.records.kinds import job_kind
 from icy.records.store import Store
 
+from .combinations import combinations, warn_of_refused
 from .display import with_progress
 from .idle import tell_idle, tell_idle_retries, without_idle
 from .plan import Plan, Row, load_plugins, plan_rows, planned, store_of
@@ -54,7 +54,7 @@ def sweep(
         watcher: callbacks that observe the run.
         progress: whether its progress is shown; by default in notebooks and on terminals, and a line a minute
             elsewhere, unless there is a watcher or the environment has ICY_PROGRESS=0.
-        **options: see SweepSpec.
+        **options: the other fields of SweepSpec.
 
     Returns:
         The results of all of the sweep's replicates, trained now or on file.
@@ -62,7 +62,7 @@ def sweep(
     Raises:
         IcyError: an unknown name, a value that cannot be, a folder that cannot be written, and the like. A row that
             fails in training is no error: it is kept as failed, and the others go on.
-        KeyboardInterrupt: at Ctrl-C. What had finished is kept.
+        KeyboardInterrupt: at Ctrl-C. Finished replicates are kept; uncaught, it ends a script with a sentence.
 
     Example:
         >>> import icy, tempfile
@@ -153,10 +153,7 @@ def make_sweep(spec: SweepSpec) -> Plan:
                 found.append(row)
             else:
                 found[at] = _both(found[at], row, store, spec.rerun)
-    if not found and refused:
-        raise refused[0]
-    for sentence in dict.fromkeys(map(str, refused)):
-        log.warning("Left out: %s", sentence)
+    warn_of_refused(refused, found)
     ordered = sorted(found, key=cost, reverse=True) if spec.order == "longest" else found
     return planned(spec, _share(ordered, spec.shard))
 
@@ -195,16 +192,13 @@ def _shared(spec: SweepSpec, one: type[RunSpec]) -> dict[str, Any]:
 
 
 def _combinations(one: type[RunSpec], given: dict[str, Any]) -> Iterable[RunSpec]:
-    axes = {axis: _along(axis, given[axis]) for axis in one.axes if axis in given}
-    if "model" in names(one):  # a row per model, so that one may be left out
-        axes = {"model": _models(given), **axes}
     shared = {name: value for name, value in given.items() if name in names(one)}
-    for values in product(*axes.values()):
-        yield one.asked(**{**shared, **dict(zip(axes, values, strict=True))})
+    models = {"model": _models(given)} if "model" in names(one) else {}
+    return combinations(one.asked(**{**shared, **models}), by_model=True)
 
 
 def _models(given: Mapping[str, Any]) -> list[str]:
-    models = [given["model"]] if isinstance(given["model"], str) else list(given["model"])
+    models = words(given["model"])
     if not models:
         raise InvalidSettingError("No model was given; `icy list models` shows what there is.")
     side = given.get("side")
@@ -225,12 +219,6 @@ def _on_side(model: str, side: str | None) -> str:
     if slash and said in SIDES:
         raise InvalidSettingError(f"'{model}' is no {side}; leave out the one or the other.")
     return f"{side}/{'*' if model == 'all' else model.removeprefix('*/')}"
-
-
-def _along(axis: str, value: Any) -> list[Any]:
-    """The values of an axis. A pair of numbers is one space of meanings, as for `icy.probe`."""
-    pair = isinstance(value, tuple) and len(value) == 2 and all(isinstance(n, int) for n in value)
-    return [value] if axis == "meanings" and pair else several(value)
 
 
 def _alike(one: Row, other: Row) -> bool:

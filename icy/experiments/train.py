@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from icy.config.specs import RunSpec
+from icy.core.docs import described, spell_out_arguments
 from icy.core.surroundings import standard_state
 from icy.records.kinds import job_kind
 
@@ -36,14 +38,14 @@ def train(
             elsewhere, unless there is a watcher or the environment has ICY_PROGRESS=0.
         plugin: files that register models, cores or kinds of jobs.
         **options: arguments of the kind, as its command has them (`icy s2b train --help`): core, learner, shots and so
-            on; and those that all trainings share (`icy.config.specs.RunSpec`).
+            on; and these, which all kinds share:
 
     Returns:
         The results of this call's trainings, made now or on file.
 
     Raises:
         IcyError: an unknown name, a value that cannot be, and the like.
-        KeyboardInterrupt: at Ctrl-C. What had finished is kept.
+        KeyboardInterrupt: at Ctrl-C. Finished replicates are kept; uncaught, it ends a script with a sentence.
 
     Example:
         >>> import icy, tempfile
@@ -55,3 +57,6 @@ def train(
     load_plugins(plugin)
     spec = job_kind(kind).load_spec().asked(**options, **({"plugin": plugin} if plugin else {}))
     return run_plan(make_plan(spec), watching(with_progress(watcher, progress), spec.track, spec.out))
+
+
+spell_out_arguments(train, {name: said for name, said in described(RunSpec).items() if name != "plugin"}, keep=True)

@@ -23,17 +23,34 @@ class Watcher:
     plan: Plan | None = field(default=None, init=False)
 
     def started(self, plan: Plan) -> None:
-        """Called before the first update, also if everything is on file and nothing is trained."""
+        """Called before the first update, also if everything is on file and nothing is trained.
+
+        Args:
+            plan: what is trained, and what is on file.
+        """
         self.plan = plan
 
     def read(self, job: Job, readings: Sequence[Reading]) -> None:
-        """Called after every evaluation of every stack."""
+        """Called after every evaluation of every stack.
+
+        Args:
+            job: the stack.
+            readings: one per replicate: step, accuracy and more.
+        """
 
     def filed(self, record: Record) -> None:
-        """Called as soon as a replicate is recorded."""
+        """Called as soon as a replicate is recorded.
+
+        Args:
+            record: of the replicate.
+        """
 
     def found(self, record: Record) -> None:
-        """Called when another run in the same folder turns out to have recorded a replicate of the plan."""
+        """Called when another run in the same folder turns out to have recorded a replicate of the plan.
+
+        Args:
+            record: of the replicate.
+        """
 
     def ended(self) -> None:
         """Called after the last update, also after an interrupt or an error."""

@@ -12,7 +12,7 @@ from icy.core.errors import InvalidSettingError, unknown
 from icy.core.fields import checked
 from icy.core.registry import PERCEPTION, SIDES, WORLD, registry
 from icy.core.representations import options_of
-from icy.core.text import several
+from icy.core.text import names_in, several
 from icy.training.job import Replicate
 
 from .job import GameJob
@@ -21,12 +21,14 @@ from .settings import LearningSettings
 from .setup import Setup, require_words, usual_perception, usual_word_size
 from .spec import GamesSpec
 from .trial import CHANNELS, require_fitting_parts
-from .turn_settings import TurnSettings
+from .turn_settings import DISTRACTOR_KINDS, TurnSettings
 from .turns import Turns
 from .worlds.base import World
 from .worlds.factory import make_world
 
 OWN_OPTIONS = ("rule_length", "targets", "distractors", "distractor_kind")  # of turns, with options of their own
+KINDS = {"world": WORLD, "sender": SIDES[0], "receiver": SIDES[1]}  # of the names of an argument
+NAMES = {"channel": CHANNELS, "distractor_kind": DISTRACTOR_KINDS}  # names of an argument
 OF_TURNS, OF_LEARNING = "game", "settings"
 
 
@@ -85,11 +87,9 @@ class Asked:
         return cls(values, further)
 
     def words(self, name: str) -> list[str]:
-        """Return the names that an argument gives, also of text in which they stand between commas."""
-        found = list(dict.fromkeys(str(word) for one in several(self.values[name]) for word in several(one)))
-        if not found:
-            raise InvalidSettingError(f"{name} is a name, or several between commas; none was given.")
-        return found
+        """Return the names that an argument gives; see `icy.core.text.names_in`."""
+        known = [e.name for e in registry.entries(KINDS[name])] if name in KINDS else NAMES[name]
+        return names_in(name, self.values[name], known)
 
     def numbers(self, name: str) -> list[int | None]:
         """Return the numbers that an argument gives; None alone if it was not given."""

@@ -124,6 +124,10 @@ ORACLES: dict[str, tuple[Callable[[Rules], Agents], str]] = {
 def make_oracle(name: str, rules: Rules) -> Agents:
     """Return agents that know the rules, by the name of their language.
 
+    Args:
+        name: of ORACLES: "ideal", "literal", "holistic" or "random".
+        rules: conjunctions of concepts.
+
     Raises:
         UnknownNameError: there are none of this name.
         InvalidSettingError: a language that these rules do not have.

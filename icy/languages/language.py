@@ -168,7 +168,14 @@ class Language:
         message_columns: Sequence[str] | str | None = None,
         **options: Any,
     ) -> Language:
-        """Read a language from a table of text; `read` has the arguments and errors, and takes any format."""
+        """Read a language from a table of text; `read` has the arguments and errors, and takes any format.
+
+        Args:
+            path: of the file.
+            meaning_columns: names of the columns with attribute values; found by default.
+            message_columns: name of the column with messages, or of several with a token each; found by default.
+            **options: as for `read`.
+        """
         return cls.read(path, meaning_columns=meaning_columns, message_columns=message_columns, **options)
 
     # -- files ---------------------------------------------------------------------------------------------------
@@ -181,6 +188,9 @@ class Language:
         above, and a first line `# icy language {...}` holds the rest; in parquet the tokens are in the columns t0, t1
         and so on. The file is written under a temporary name and then renamed.
 
+        Args:
+            path: of the file, which ends in .parquet, .csv or .npz.
+
         Returns:
             The path.
 
@@ -192,12 +202,19 @@ class Language:
         return file
 
     def to_bytes(self, suffix: str = ".npz") -> bytes:
-        """Return what `save` writes to a file of this suffix: ".parquet", ".csv" or ".npz"."""
+        """Return what `save` writes to a file of this suffix: ".parquet", ".csv" or ".npz".
+
+        Args:
+            suffix: ".parquet", ".csv" or ".npz".
+        """
         return storage.to_bytes(suffix, self.space, self.messages, self._card())
 
     @classmethod
     def load(cls, path: str | Path) -> Language:
         """Read a language that `save` wrote.
+
+        Args:
+            path: of the file.
 
         Raises:
             StoreError: the file cannot be read, or holds something else.

@@ -55,6 +55,9 @@ class MeaningSpace:
     def parse(cls, text: str) -> MeaningSpace:
         """Parse a space such as "5x10": 5 attributes of 10 values each.
 
+        Args:
+            text: attributes and values, joined by an x.
+
         Raises:
             InvalidSettingError: the text is not two positive whole numbers joined by an x.
         """
@@ -66,6 +69,9 @@ class MeaningSpace:
     @classmethod
     def of(cls, given: MeaningSpace | str | tuple[int, int]) -> MeaningSpace:
         """Return the space for a space, a string such as "5x10", or a pair (attributes, values).
+
+        Args:
+            given: a MeaningSpace, text, or a pair of numbers.
 
         Raises:
             InvalidSettingError: `given` is none of these.

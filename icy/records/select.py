@@ -5,10 +5,13 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Mapping, Sequence
 from dataclasses import is_dataclass, replace
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, Any
 
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.registry import canonical
+from icy.core.text import words
 from icy.languages.names import short_name
 
 from .load import Results, long_of, records_in
@@ -34,7 +37,7 @@ def select(
         results: a ProbeResult or a long table.
         models: names or wildcards of models, with or without their side; none are all.
         grammars: the same of grammars.
-        where: columns of the long table, or SYNONYMS of them, and the value that each must have.
+        where: columns of the long table, or SYNONYMS of them, and the value or values that each may have.
 
     Raises:
         UnknownNameError: a pattern or a value that fits nothing, or a column that there is not.
@@ -77,7 +80,7 @@ def select(
 def _matching(what: str, patterns: Sequence[str], names: Mapping[str, Sequence[str]]) -> list[str]:
     """Return the names that match one of the patterns; all if there are none."""
     found: list[str] = [] if patterns else list(names)
-    for pattern in patterns:
+    for pattern in words(patterns):
         wanted = {pattern.lower(), canonical(pattern).lower()}
         fit = [n for n, forms in names.items() if any(fnmatch.fnmatchcase(f.lower(), p) for f in forms for p in wanted)]
         if not fit and pattern != "all":
@@ -91,15 +94,25 @@ def _equal(long: pd.DataFrame, column: str, value: Any) -> pd.Series[bool]:
     column = column_of(column, long)
     if column not in long:
         raise unknown("column of results", column, [name for name in (*ROW, "side", "seed", "measure") if name in long])
+    if (whole := _equal_to(long[column], value)).any():
+        return whole  # also of a text with commas, such as settings
+    each = {part: _equal_to(long[column], part) for part in words(value) or [str(value)]}
+    for part, equal in each.items():
+        if not equal.any():
+            known = sorted(set(long[column].astype(str)))
+            raise unknown(f"{column.replace('_', ' ')} in these results", part, known)
+    return reduce(or_, each.values(), whole)
+
+
+def _equal_to(values: pd.Series[Any], value: Any) -> pd.Series[bool]:
+    """Return which rows of a column have one value."""
     import pandas as pd
 
-    values, text = long[column], str(value).lower()
+    text = str(value).lower()
     equal = values.notna() & values.astype(str).str.lower().eq(text)
     if pd.api.types.is_numeric_dtype(values):
-        number = pd.to_numeric(pd.Series([value]), errors="coerce").iloc[0]
+        number = pd.to_numeric(pd.Series([value if isinstance(value, (int, float)) else text]), errors="coerce").iloc[0]
         equal |= values.eq(number).fillna(False).astype(bool)
     if not equal.any() and text in NOTHING:  # unless that is a name
         equal = values.isna()
-    if not equal.any():
-        raise unknown(f"{column.replace('_', ' ')} in these results", str(value), sorted(set(values.astype(str))))
     return equal

@@ -10,12 +10,13 @@ from icy.core.checks import whole_number
 from icy.core.entry import STUDY_PLAYER, Entry
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.registry import registry
-from icy.core.text import counted, several
-from icy.grammars import canonical_name, grammar_version
+from icy.core.text import counted, names_in
+from icy.grammars import canonical_name, expand_grammars, grammar_version
 from icy.records.record import Record
 from icy.training.job import ExpectedSteps, Job, Replicate
 
 from .game import GameSettings, instance_of
+from .game.datasets import DATASETS
 from .game.settings import PRESETS
 from .players.logs import digest_of, read_logs
 from .setup import CONVERGED, PROTOCOLS, YOKED, Setup, player_entry
@@ -49,7 +50,8 @@ class StudyJob(Job):
     @property
     def facts(self) -> dict[str, str]:
         """What rows of one player may differ in."""
-        return {"dataset": self.setup.game.dataset, "protocol": self.setup.protocol, "preset": self.preset}
+        zoo = {"representation": self.setup.representation} if self.setup.learns else {}
+        return {"dataset": self.setup.game.dataset, "protocol": self.setup.protocol, "preset": self.preset, **zoo}
 
     @property
     def entries(self) -> list[Entry]:
@@ -110,6 +112,9 @@ class StudyJob(Job):
         return f"held-out {record['accuracy']:.2f} after {after}"
 
 
+REPRESENTATIONS = ("soft", "gumb", "discr")  # of senders
+
+
 # -- from a spec -------------------------------------------------------------------------------------------------------
 
 
@@ -123,11 +128,12 @@ def study_jobs(spec: StudySpec) -> list[StudyJob]:
         raise InvalidSettingError("Players of the study play on the CPU; leave out device (--device).")
     for what, least in (("instances", 1), ("hidden", 1), ("updates", 1), ("most", 1), ("list_seed", 0)):
         whole_number(f"setting {what}", getattr(spec, what), least=least)
-    return [_job(spec, setup, preset) for setup, preset in _setups(spec)]
+    jobs = [_job(spec, setup, preset) for setup, preset in _setups(spec)]
+    return list({job.row: job for job in jobs}.values())  # players that do not learn have no representation
 
 
 def _job(spec: StudySpec, setup: Setup, preset: str) -> StudyJob:
-    grammars = [canonical_name(name) for name in _words(spec, "grammar")]
+    grammars = [canonical_name(name) for name in names_in("grammar", spec.grammar, expand_grammars("all", "sender"))]
     if setup.digest:
         replicates = _replicates_in(setup, grammars)
     else:
@@ -151,8 +157,12 @@ def _replicates_in(setup: Setup, grammars: Iterable[str]) -> list[Replicate]:
 
 def _setups(spec: StudySpec) -> Iterator[tuple[Setup, str]]:
     """Yield the setups of a spec with their presets, in the order of its arguments."""
-    names = ("player", "dataset", "protocol", "preset")
-    for player, dataset, protocol, preset in product(*(_words(spec, name) for name in names)):
+    known = {
+        "player": [entry.name for entry in registry.entries(STUDY_PLAYER)], "dataset": list(DATASETS),
+        "protocol": PROTOCOLS, "preset": list(PRESETS), "representation": REPRESENTATIONS,
+    }  # fmt: skip
+    axes = product(*(names_in(name, getattr(spec, name), names) for name, names in known.items()))
+    for player, dataset, protocol, preset, representation in axes:
         if protocol not in PROTOCOLS:
             raise unknown("protocol of the study", protocol, PROTOCOLS)
         if preset not in PRESETS:
@@ -169,7 +179,7 @@ def _setups(spec: StudySpec) -> Iterator[tuple[Setup, str]]:
                 digest=yoked[1],
                 options=dict(spec.options),
                 hidden=spec.hidden,
-                representation=spec.representation,
+                representation=representation,
                 updates=spec.updates,
                 most=spec.most,
                 training=dict(spec.settings) if entry.kind != STUDY_PLAYER else {},
@@ -183,14 +193,6 @@ def _yoked_to(given: str) -> tuple[str, str]:
     if given.endswith(LOGS):
         return str(Path(given).resolve()), digest_of(given)
     return registry.get(given, STUDY_PLAYER).name, ""
-
-
-def _words(spec: StudySpec, name: str) -> list[str]:
-    """Return the names that an argument gives, also of text in which they stand between commas."""
-    found = list(dict.fromkeys(str(word) for one in several(getattr(spec, name)) for word in several(one)))
-    if not found:
-        raise InvalidSettingError(f"{name} is a name, or several between commas; none was given.")
-    return found
 
 
 def _parameters(setup: Setup) -> dict[str, int]:

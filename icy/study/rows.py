@@ -37,6 +37,8 @@ and so on. split: the items that `value` is a mean over, "held-out", "first held
 of games. low, high, printed: of published rows alone. version: of icy.
 """
 
+OF_SENDERS = ("hidden_size", "representation", "most")  # columns of the long table in which one player may differ
+MISSING = ("nan", "<NA>", "None", "")
 TEXTS = tuple(name for name in COLUMNS if name not in ("instance", "value", "items", "persons", "low", "high"))
 
 
@@ -89,7 +91,7 @@ def rows_of_long(long: pd.DataFrame) -> pd.DataFrame:
 
 
 def _rows_of(game: Any, varying: Mapping[str, set[str]]) -> Iterator[dict[str, Any]]:
-    options, name = _options(game["options"]), game["model"]
+    options, name = _facts(game), game["model"]
     own = [f"{key}={value}" for key, value in options.items() if key in varying.get(name, ())]
     simulated = registry.find(STUDY_PLAYER, name) is not None
     about = {
@@ -109,11 +111,17 @@ def _rows_of(game: Any, varying: Mapping[str, set[str]]) -> Iterator[dict[str, A
 def _varying(games: pd.DataFrame) -> dict[str, set[str]]:
     """Return the options in which the rows of each player differ, but those that are columns."""
     found: dict[str, set[str]] = {}
-    for name, texts in games.groupby("model")["options"]:
-        tables = [_options(text) for text in texts.unique()]
+    for name, part in games.groupby("model"):
+        tables = [_facts(game) for _, game in part.drop_duplicates(["options", *OF_SENDERS]).iterrows()]
         keys = {key for table in tables for key in table} - {"dataset", "protocol", "preset"}
         found[str(name)] = {key for key in keys if len({table.get(key) for table in tables}) > 1}
     return found
+
+
+def _facts(game: Any) -> dict[str, str]:
+    """Return the facts by which the settings of a player differ, of a row of a long table."""
+    of_senders = {name: str(game.get(name)) for name in OF_SENDERS}
+    return _options(game["options"]) | {name: value for name, value in of_senders.items() if value not in MISSING}
 
 
 def _options(text: str) -> dict[str, str]:

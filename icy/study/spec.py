@@ -24,7 +24,7 @@ class StudySpec(RunSpec):
         game: further settings of the game, as in examples=30; see icy.study.game.GameSettings.
         yoked_to: whose games are followed by the protocol "yoked": a simulated player, or a file of exported games.
         hidden: hidden size E of senders.
-        representation: of senders: "soft", "gumb" or "discr".
+        representation: of senders: "soft", "gumb" or "discr", or several.
         updates: of senders, per item that is asked; when yoked, per card that is shown.
         most: of senders, updates after which the protocol "converged" stops.
         options: further arguments of the players, as in slip=0.1.
@@ -35,7 +35,7 @@ class StudySpec(RunSpec):
     function = "icy study simulate"
     job_kind = "study"
     small = MappingProxyType({"instances": 3, "grammar": ("concat", "perm"), "updates": 5})
-    axes = ("player", "dataset", "protocol", "preset")
+    axes = ("player", "dataset", "protocol", "preset", "representation")
 
     player: str | Iterable[str] = ("composer", "memoriser")
     dataset: str | Iterable[str] = ("synth", "eng")
@@ -47,7 +47,7 @@ class StudySpec(RunSpec):
     game: Mapping[str, Any] = field(default_factory=dict)
     yoked_to: str = "memoriser"
     hidden: int = 128
-    representation: str = "soft"
+    representation: str | Iterable[str] = "soft"
     updates: int = 20
     most: int = 20_000
     options: Mapping[str, Any] = field(default_factory=dict)

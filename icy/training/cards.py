@@ -10,7 +10,8 @@ from typing import Any, ClassVar, Self
 from torch import Tensor
 
 from icy.core.errors import StoreError
-from icy.records.kept import distinctions, kept_records, require_one
+from icy.records.kept import Facts, chosen, distinctions, kept_records, require_one
+from icy.records.long_table import SYNONYMS
 from icy.records.pack import file_in
 from icy.records.record import Record, model_file
 
@@ -70,7 +71,9 @@ class Kept:
         """
         path = Path(path)
         if path.suffix == SUFFIX:
-            return [cls(card_of_file(path, cls.what), (path, ""))]
+            card = card_of_file(path, cls.what)
+            chosen(path, cls.what, [facts_of_card(card)], where)
+            return [cls(card, (path, ""))]
         folder, fits = kept_records(path, cls.kind, cls.what, **where)
         apart = distinctions(fits)
         return [cls(_card(r), (folder, str(model_file(r))), one) for r, one in zip(fits, apart, strict=True)]
@@ -91,3 +94,12 @@ class Kept:
 
 def _card(record: Record) -> dict[str, Any]:
     return {name: record.get(name) for name in NAMED} | {"setup": record["config"]["settings"]["setup"]}
+
+
+def facts_of_card(card: Mapping[str, Any]) -> Facts:
+    """Return the facts of a card by the names that `icy.records.kept.facts_of` gives them, inner ones included."""
+    found: dict[str, Any] = {}
+    for name, value in card.items():
+        found |= facts_of_card(value) if isinstance(value, Mapping) else {name: value}
+    found |= {own: found[name] for name, own in SYNONYMS.items() if name in found and own not in found}
+    return {**found, **{name: card[name] for name in NAMED if name in card}}

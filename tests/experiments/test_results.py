@@ -140,6 +140,20 @@ def test_dataframes(three: ProbeResult) -> None:
         three.to_dataframe("tall")  # type: ignore[arg-type]
 
 
+def test_the_wide_dataframe_shows_what_varies() -> None:
+    changes: list[dict[str, Any]] = [
+        {}, {"representation": "gumb"}, {"hidden_size": 64}, {"meanings": "3x4"}, {"target": 0.9},
+        {"config": {"grammar": "rot", "seed": 1, "settings": {"round_ratio": False}, "options": {"layers": 2}}},
+    ]  # fmt: skip
+    wide = ProbeResult([record("rot", 1, 300 + i, **change) for i, change in enumerate(changes)]).to_dataframe("wide")
+    shown = wide.reset_index()
+    assert len(wide) == len(changes)
+    assert {"model", "representation", "hidden_size", "meanings", "target", "options"} <= set(wide.index.names)
+    assert sorted(shown["hidden_size"]) == [64, 128, 128, 128, 128, 128]
+    assert wide.xs("gumb", level="representation").index.get_level_values("target").tolist() == [0.8]
+    assert not {"word_length", "preset", "protocol"} & set(wide.index.names)  # the same in all rows
+
+
 def test_sum_keeps_each_result_once(three: ProbeResult) -> None:
     more = ProbeResult([record("concat", 1, 200), record("perm", 1, 100)])
     both = three + more

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 import icy
-from icy.core.errors import StoreError
+from icy.core.errors import StoreError, UnknownNameError
 from icy.grammars import make_language
 from icy.records.pack import Pack
 from icy.records.record import model_file
@@ -130,17 +130,27 @@ def test_a_model_that_was_edited_is_refused(kept: Any, monkeypatch: pytest.Monke
 
 def test_several_rows_are_told_apart(tmp_path: Path) -> None:
     result = icy.probe("sender/FC2L", "perm", keep_models=True, out=tmp_path, **{**SMALL, "hidden": [8, 16]})
-    with pytest.raises(StoreError, match="There are 2 of sender/FC2L on perm with seed 123: say which by hidden_size"):
+    with pytest.raises(StoreError, match=r"of sender/FC2L on perm with seed 123: say which by hidden_size \(8, 16\)"):
         result.model("perm")
+    with pytest.raises(UnknownNameError, match="called 'hiden_size'; did you mean hidden_size"):
+        result.model("perm", hiden_size=8)
     for size in (8, 16):
         assert result.model("perm", hidden_size=size).hidden_size == size
+
+
+def test_one_of_several_models_is_never_returned_silently(kept: Any) -> None:
+    with pytest.raises(
+        StoreError, match=r"say which by model \(sender/FC2L, receiver/Hashtable\), as in model='sender"
+    ):
+        kept.model("perm")
+    assert type(kept.model("perm", model="receiver/Hashtable")).__name__ == "Hashtable"
 
 
 def test_errors_say_what_there_is(kept: Any, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="no result for 'rot'; there is sender/FC2L on concat with seed 123"):
         kept.model("rot")
     with pytest.raises(StoreError, match="no longer has the file models/"):
-        icy.ProbeResult(kept.records, folder=tmp_path).model("perm")
+        icy.ProbeResult(kept.records, folder=tmp_path).model("perm", model="FC2L")
     wider = make_model(task("sender/FC1L"), 1, SETTINGS)
     with pytest.raises(StoreError, match="does not fit the model of that name as it is now"):
         restore(wider, state_of(kept.model("perm", model="FC2L")), "sender/FC2L")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from icy.cli.exit_codes import DONE
+from icy.cli.groups import command
 from icy.cli.output import FORMATS, checked_file, note, print_rows
 from icy.core.errors import InvalidSettingError
 from icy.core.files import write_atomically
@@ -31,7 +32,7 @@ measured under the same protocol, sizes and representation.
 """
 
 
-@click.command("atlas", epilog=EPILOG)
+@command("atlas", epilog=EPILOG)
 @click.argument("file", required=False, type=click.Path())
 @click.option("--models", is_flag=True, help="Show a row per model, with the number of seeds per grammar.")
 @click.option("--pack", metavar="FOLDER", type=click.Path(), help="Make an atlas from the results in FOLDER.")

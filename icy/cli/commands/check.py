@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -10,17 +11,17 @@ from rich.text import Text
 
 from icy.cli import completion
 from icy.cli.exit_codes import DONE, FAILED
-from icy.cli.options import plugin_option
+from icy.cli.groups import command
+from icy.cli.options import REPRESENTATIONS, Several, plugin_option
 from icy.cli.output import stdout
 from icy.core.registry import SIDES, Entry, registry
 from icy.core.text import counted
+from icy.experiments.combinations import along
 from icy.models.factory import cannot_use
 
 if TYPE_CHECKING:
     from icy.testing import CheckResult
 
-
-REPRESENTATIONS = ("soft", "gumb", "discr", "gs", "qt", "cb")  # of icy.core.representations, which imports torch
 
 EPILOG = """\b
 Examples:
@@ -34,12 +35,13 @@ icy.testing.parametrize_with_checks makes each check a test of pytest.
 """
 
 
-@click.command("check", epilog=EPILOG)
+@command("check", epilog=EPILOG)
 @click.argument("names", metavar="NAME...", nargs=-1, required=True, shell_complete=completion.checkable)
 @plugin_option
 @click.option(
     "--representation",
-    type=click.Choice([*REPRESENTATIONS, "all"]),
+    cls=Several,
+    metavar=f"{'|'.join(REPRESENTATIONS)}|all[,...]",
     help="What models are trained in during the checks; by default the first that each works with.",
 )
 @click.option("--quiet", "-q", is_flag=True, help="Print only what failed, and a line for each name.")
@@ -49,24 +51,27 @@ def check_command(names: tuple[str, ...], plugin: tuple[str, ...], representatio
 
     Each check passes, fails with the reason, or is excused because it does not apply. Exits with 1 if any failed.
     """
-    from icy.testing.registered import matching  # imports torch
+    from icy.core.representations import get_representation  # imports torch
+    from icy.testing.registered import matching
 
     for file in plugin:
         registry.load_file(file)
     console = stdout()
     entries = matching(names)
-    if len(entries) == 1 and not _used(entries[0], representation):
+    asked = along("representation", representation) if representation is not None else []
+    for name in asked:
+        get_representation(name)  # an unknown name is an error that lists the others
+    if len(entries) == 1 and not _used(entries[0], asked):
         raise cannot_use(entries[0], str(representation))
-    passed = [_check(entry, used, console, quiet) for entry in entries for used in _used(entry, representation)]
+    passed = [_check(entry, used, console, quiet) for entry in entries for used in _used(entry, asked)]
     return DONE if all(passed) else FAILED
 
 
-def _used(entry: Entry, asked: str | None) -> list[str | None]:
-    """The representations to check an entry in; None for its own choice."""
-    if entry.kind not in SIDES or asked is None:
+def _used(entry: Entry, asked: Sequence[str]) -> Sequence[str | None]:
+    """Return the representations to check an entry in; None for its own choice."""
+    if entry.kind not in SIDES or not asked:
         return [None]
-    names = REPRESENTATIONS if asked == "all" else (asked,)
-    return [name for name in names if entry.works_with(name)]
+    return [name.lower() for name in asked if entry.works_with(name.lower())]
 
 
 def _check(entry: Entry, representation: str | None, console: Console, quiet: bool) -> bool:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from icy.cli.exit_codes import DONE, FAILED
-from icy.cli.options import Assignment, selection
+from icy.cli.groups import command
+from icy.cli.options import Assignment, choice_of, selection
 from icy.cli.output import checked_file, checked_plot, format_option, note, print_rows, save_figure
 from icy.core.errors import InvalidSettingError
 from icy.core.files import write_atomically
@@ -55,7 +56,7 @@ class Place:
     def read(cls, text: str) -> Place:
         """Read `PATH[@REVISION][:COLUMN=VALUE,...]`; a name that exists is taken whole."""
         parts = [text] if Path(text).exists() else CHOICE.split(text, maxsplit=1)
-        chosen = parts[1].split(",") if len(parts) > 1 else []
+        chosen = re.split(r",(?=[A-Za-z_-]+=)", parts[1]) if len(parts) > 1 else []
         where = dict(Assignment(plain=True).convert(one, None, None) for one in chosen)
         return cls(text, *revision_of(parts[0]), where)
 
@@ -69,7 +70,7 @@ class Place:
             return read_results([path], measure)
 
 
-@click.command("compare", epilog=EPILOG)
+@command("compare", epilog=EPILOG)
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
 @selection
@@ -94,7 +95,7 @@ def compare_command(
     """Tell what differs between the results A and B, seed by seed: quotients or differences, intervals and tests."""
     drawn = None if plot is None else checked_plot(plot)
     saved = None if save is None else checked_file(save, [".md"], "What differs is")
-    found = _compared(Place.read(a), Place.read(b), measure, model, grammar, dict(where))
+    found = _compared(Place.read(a), Place.read(b), measure, model, grammar, choice_of(where))
     if saved is not None:
         write_atomically(saved, (found.markdown() + "\n").encode(), "--save")
         note(f"Written: {saved}.")

@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 
 from icy.cli.exit_codes import DONE, FAILED
+from icy.cli.groups import command
 from icy.cli.output import format_option, print_rows
 from icy.core import native
 from icy.core.memory import available_memory
@@ -35,7 +36,7 @@ Examples:
 """
 
 
-@click.command("doctor", epilog=EPILOG)
+@command("doctor", epilog=EPILOG)
 @click.option("--out", "-o", help="Results folder to check; by default that of icy probe.")
 @format_option
 def doctor_command(out: str | None, format_: str) -> int:

@@ -8,9 +8,10 @@ from typing import Any
 import click
 
 from icy.cli import completion
-from icy.cli.options import SHOWN, SpecOptions, given_by_user, together
+from icy.cli.groups import command
+from icy.cli.options import REPRESENTATIONS, SHOWN, SpecOptions, given_by_user, together
 from icy.cli.output import checked_plot, note, save_figure
-from icy.cli.session import Output, print_result, run_command
+from icy.cli.session import Output, print_by_protocol, run_command
 from icy.config.settings import SYMBOLS
 from icy.config.specs import EndToEndSpec
 from icy.experiments.plan import make_plan
@@ -48,24 +49,24 @@ WHAT = together(
         help="grammars, or files of languages, that both sides learn first, each in a run of its own, repeatable; or "
         "none, from scratch.",
     ),
-    _spec.option("representation", metavar="soft|gumb|discr|gs|qt|cb"),
+    _spec.several("representation", "|".join(REPRESENTATIONS), REPRESENTATIONS),
     _spec.option("symbols", type=click.Choice(SYMBOLS), metavar="|".join(SYMBOLS)),
     _spec.option("steps", type=int),
     _spec.option("cap", type=float),
     _spec.option("most", type=int),
     _spec.option("target", type=float),
-    _spec.option("pretrain_representation", metavar="soft|gumb|discr|gs|qt|cb"),
+    _spec.several("pretrain_representation", "|".join(REPRESENTATIONS), REPRESENTATIONS),
     _spec.option("pretrained", type=click.Path(), metavar="RESULTS"),
     _spec.option("report_every", type=int),
     _spec.sizes(),
-    _spec.option("hidden", type=int),
+    _spec.several("hidden", "E"),
     _spec.assignments("sender_options", "--sender-option", help="a further argument of the senders, as in layers=2."),
     _spec.assignments("receiver_options", "--receiver-option", help="a further argument of the receivers."),
     _spec.training(),
 )
 
 
-@click.command("e2e", epilog=EPILOG)
+@command("e2e", epilog=EPILOG)
 @WHAT
 @_spec.running()
 @_spec.runner()
@@ -83,7 +84,7 @@ def e2e_command(ctx: click.Context, /, plot: str | None, **given: Any) -> int:
     spec = EndToEndSpec.asked(**given_by_user(ctx, given))
 
     def show(result: ProbeResult) -> None:
-        print_result(result, output.format_, output.spread)
+        print_by_protocol(result, output.format_, output.spread)
         if figure is not None:
             _draw(result, figure, output.quiet)
 

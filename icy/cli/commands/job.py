@@ -10,7 +10,8 @@ from typing import Any, Literal
 
 import click
 
-from icy.cli.options import SHOWN, Assignment, Decorator, Seeds, SpecOptions, given_by_user, together
+from icy.cli.groups import command as icy_command
+from icy.cli.options import SHOWN, Assignment, Decorator, Several, SpecOptions, given_by_user, together
 from icy.cli.session import Output, print_by_protocol, run_command
 from icy.config.specs import RUNNING
 from icy.experiments.plan import make_plan
@@ -34,7 +35,7 @@ def job_command(kind: JobKind, name: str | None = None, epilog: str | None = Non
     hints = typing.get_type_hints(spec)
     own = [field for field in dataclasses.fields(spec) if field.name not in RUNNING]
 
-    @click.command(name or kind.name, help=kind.description, epilog=epilog)
+    @icy_command(name or kind.name, help=kind.description, epilog=epilog)
     @together(*(_option(options, field, hints[field.name]) for field in own))
     @options.option("quick", is_flag=True)
     @options.option("plugin", multiple=True, type=click.Path(), metavar="FILE")
@@ -70,7 +71,7 @@ def _option(options: SpecOptions, field: dataclasses.Field[Any], hint: Any) -> D
         return options.option(field.name, type=click.Choice(words), required=needed)
     many = [part for part in parts if part is not str and _is(part, Iterable)]
     if many and int in parts:  # one number, several, or text, as `icy.config.specs.Numbers`
-        return options.option(field.name, type=Seeds(), metavar="N[,N...]", required=needed)
+        return options.option(field.name, cls=Several, metavar="N[,N...]", required=needed)
     of_one = next(iter(typing.get_args(many[0])), str) if many else None
     numbers = [one for one in (float, int) if one in ((of_one,) if many else parts)]
     value = numbers[0] if numbers and str not in parts else str

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from icy.cli import completion
+from icy.cli.groups import command
 from icy.cli.options import Decorator, plugin_option
 from icy.cli.output import format_option, note, print_rows, stdout
 from icy.core.errors import IncompatibleError, StoreError
@@ -62,7 +63,7 @@ def _load(plugin: tuple[str, ...]) -> None:
         registry.load_file(file)
 
 
-@click.command("show", epilog=SHOW_EPILOG, context_settings={"show_default": True})
+@command("show", epilog=SHOW_EPILOG, context_settings={"show_default": True})
 @click.argument("grammar", shell_complete=completion.grammars)
 @_language_options(meanings="3x10")
 @click.option("--side", type=click.Choice(SIDES), help="Only grammars for this side; naming another is an error.")
@@ -148,7 +149,7 @@ def _print_block(meanings: list[str], columns: dict[str, list[str]], names: list
     print_rows(["meaning", *names], rows, format_)
 
 
-@click.command("generate", epilog=GENERATE_EPILOG, context_settings={"show_default": True})
+@command("generate", epilog=GENERATE_EPILOG, context_settings={"show_default": True})
 @click.argument("grammar", shell_complete=completion.grammars)
 @_language_options(meanings="5x10")
 @click.option(

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from fnmatch import fnmatchcase
+from functools import partial
 
 import click
 
+from icy.cli.groups import command
 from icy.cli.options import plugin_option
 from icy.cli.output import format_option, print_rows
 from icy.core.errors import UnknownNameError, unknown
 from icy.core.registry import CORE, PERCEPTION, PLAYERS, READER, SIDES, STUDY_PLAYER, TEXT_MODEL, WORLD, Entry, registry
+from icy.core.text import listed
 
 Lines = tuple[list[str], list[list[str]]]
 
@@ -20,6 +23,8 @@ LIST_KINDS = (
     "readers", "protocols", "cells",
     "presets", "jobs", "published",
 )  # fmt: skip
+PARTS = {"senders": "models", "receivers": "models", "speakers": "players", "listeners": "players"}
+OTHER_NAMES = {"published-tables": "published", "tables": "published", "job-kinds": "jobs", "kinds": "jobs"}
 EPILOG = """\b
 Examples:
   icy list models
@@ -31,8 +36,39 @@ Examples:
 """
 
 
-@click.command("list", epilog=EPILOG)
-@click.argument("kind", type=click.Choice(LIST_KINDS))
+def kind_to_list(name: str) -> str | None:
+    """Return the name under which `icy list` lists things of a kind, in the singular or the plural; None for no kind.
+
+    Example:
+        >>> kind_to_list("Sender"), kind_to_list("text_model"), kind_to_list("tables"), kind_to_list("rot")
+        ('senders', 'text-models', 'published', None)
+    """
+    plain = name.lower().replace("_", "-").replace(" ", "-")
+    for one in (plain, f"{plain}s", plain.removesuffix("s")):
+        if one in (*LIST_KINDS, *PARTS, *OTHER_NAMES):
+            return OTHER_NAMES.get(one, one)
+    return None
+
+
+class ListKind(click.Choice[str]):
+    """A kind of things to list, in the singular or the plural."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name of the kind.
+
+        Raises:
+            UnknownNameError: no kind has this name; the sentence suggests the list that has an entry of this name.
+        """
+        if (kind := kind_to_list(value)) is not None:
+            return kind
+        if found := registry.named(value):
+            lists = [f"`icy list {kind_to_list(entry.kind)} {value}`" for entry in found]
+            raise UnknownNameError(f"'{value}' is not a kind of things to list; did you mean {listed(lists, 'or')}?")
+        raise unknown("kind of things to list", value, [*LIST_KINDS, *PARTS])
+
+
+@command("list", epilog=EPILOG)
+@click.argument("kind", type=ListKind(LIST_KINDS))
 @click.argument("pattern", required=False)
 @plugin_option
 @format_option
@@ -53,8 +89,8 @@ def _described(entry: Entry) -> str:
     return entry.description + also
 
 
-def _models(pattern: str | None) -> Lines:
-    rows = [[e.qualified, _described(e), e.source] for e in _entries(pattern, *SIDES)]
+def _models(pattern: str | None, kinds: tuple[str, ...] = SIDES) -> Lines:
+    rows = [[e.qualified, _described(e), e.source] for e in _entries(pattern, *kinds)]
     return ["model", "description", "source"], rows
 
 
@@ -73,8 +109,8 @@ def _metrics(pattern: str | None) -> Lines:
     return ["metric", "description", "source"], rows
 
 
-def _players(pattern: str | None) -> Lines:
-    rows = [[e.qualified, e.description, e.source] for e in _entries(pattern, *PLAYERS)]
+def _players(pattern: str | None, kinds: tuple[str, ...] = PLAYERS) -> Lines:
+    rows = [[e.qualified, e.description, e.source] for e in _entries(pattern, *kinds)]
     return ["player", "description", "source"], rows
 
 
@@ -172,6 +208,8 @@ def _containing(what: str, pattern: str | None, rows: list[list[str]]) -> list[l
 
 LISTS: dict[str, Callable[[str | None], Lines]] = {
     "models": _models,
+    **{f"{side}s": partial(_models, kinds=(side,)) for side in SIDES},
+    **{f"{role}s": partial(_players, kinds=(role,)) for role in PLAYERS},
     "grammars": _grammars,
     "protocols": _protocols,
     "metrics": _metrics,

@@ -15,7 +15,8 @@ import click
 
 from icy.cli import completion
 from icy.cli.exit_codes import Interrupted
-from icy.cli.options import FORMATS, SPREADS, Assignment, Seeds, permutations_option, plugin_option, together
+from icy.cli.groups import command
+from icy.cli.options import FORMATS, SPREADS, Assignment, Several, permutations_option, plugin_option, together
 from icy.cli.output import (
     checked_plot,
     checked_rows_file,
@@ -33,7 +34,7 @@ from icy.core.checks import number_or_text, seed_list
 from icy.core.errors import InvalidSettingError, StoreError, quoted
 from icy.core.logs import log_level
 from icy.core.registry import registry
-from icy.core.text import listed
+from icy.core.text import listed, words
 from icy.grammars import expand_grammars, make_language
 from icy.languages.readers import read_table
 from icy.languages.rule import MISSING
@@ -89,8 +90,12 @@ icy says how it read a file, and refuses a file that can be read in two ways.
 """
 
 FROM_FILES = together(
-    click.option("--meaning-columns", metavar="A,B,...", help="Columns, fields or keys with attribute values."),
-    click.option("--message-columns", metavar="C,...", help="Column with messages, or several with a token each."),
+    click.option(
+        "--meaning-columns", cls=Several, metavar="A,B,...", help="Columns, fields or keys with attribute values."
+    ),
+    click.option(
+        "--message-columns", cls=Several, metavar="C,...", help="Column with messages, or several with a token each."
+    ),
     click.option(
         "--tokens",
         metavar="letters|spaces|whole|SEPARATOR",
@@ -100,7 +105,10 @@ FROM_FILES = together(
     click.option("--start", metavar="TOKEN", help="The token that begins every message and is dropped."),
     click.option("--pad", metavar="TOKEN", help="The token that fills messages up; nan for missing values."),
     click.option(
-        "--one-hot", metavar="K|K,L,...|no", help="Values of each attribute, of meanings that are one-hot vectors."
+        "--one-hot",
+        cls=Several,
+        metavar="K|K,L,...|no",
+        help="Values of each attribute, of meanings that are one-hot vectors.",
     ),
     click.option("--weights", metavar="COLUMN", help="Column that says how often each row counts."),
     click.option(
@@ -117,7 +125,7 @@ FROM_GRAMMARS = together(
     click.option("--vocab-size", type=int, default=4, show_default=True, help="Number of tokens, V."),
     click.option("--word-length", type=int, default=4, show_default=True, help="Tokens per word, w."),
     click.option(
-        "--seeds", type=Seeds(), default=3, show_default=True, help="How many (from 123 on), or which: 1,2 or 123-127."
+        "--seeds", cls=Several, default=3, show_default=True, help="How many (from 123 on), or which: 1,2 or 123-127."
     ),
 )
 MEASURED = together(
@@ -130,7 +138,7 @@ MEASURED = together(
         show_default=True,
         metavar="NAME",
         shell_complete=completion.metrics,
-        help="Metric by name or pattern; repeatable.",
+        help="Metrics by name or pattern: topsim,posdis, or all; repeatable.",
     ),
     click.option(
         "--set",
@@ -178,16 +186,24 @@ SHOWN = together(
 
 @dataclass(frozen=True)
 class Source:
-    """A table to score: its name, its seed if it has one, a function that builds it, and its file or record if any."""
+    """A table to score.
+
+    Attributes:
+        name: of its row.
+        seed: None for a file.
+        table: builds it.
+        place: the file, or the results that hold it; "" for the language of a grammar.
+        record: of a sender or a pair, if it comes from results.
+    """
 
     name: str
     seed: int | None
     table: Callable[[], Table]
-    file: str = ""
+    place: str = ""
     record: Record | None = None
 
 
-@click.command("metrics", epilog=EPILOG)
+@command("metrics", epilog=EPILOG)
 @click.argument(
     "sources", metavar="FILE|RESULTS|GRAMMAR...", nargs=-1, required=True, shell_complete=completion.files_and_grammars
 )
@@ -231,8 +247,7 @@ def metrics_command(
     todo = [source for name in dict.fromkeys(sources) for source in _sources(name, given, quiet)]
     if as_reported:
         todo, chosen = _as_reported(todo, names, chosen)
-    files = [source.name for source in todo if source.file]
-    todo = [replace(s, name=s.file) if s.file and files.count(s.name) > 1 else s for s in todo]
+    todo = _apart(todo)
     by_chance: dict[str, dict[str, list[float]]] = {}
     started = False  # whether a language has the start symbol
     try:
@@ -307,7 +322,7 @@ def _spoken(path: Path, eos: str | None) -> list[Source]:
         )
     names = _row_names([record for record, _ in found])
     return [
-        Source(name, record["seed"], partial(_table_of, make, eos), record=record)
+        Source(name, record["seed"], partial(_table_of, make, eos), str(path), record)
         for name, (record, make) in zip(names, found, strict=True)
     ]
 
@@ -339,6 +354,20 @@ def _as_reported(
 def _has_start(record: Record | None, table: Table) -> bool:
     """Return whether senders of a record could say the start symbol, and did."""
     return record is not None and record["representation"] in OPEN and table.vocab_size > record["vocab_size"]
+
+
+def _apart(sources: Sequence[Source]) -> list[Source]:
+    """Return tables under other names where several places have one of the same name: rows are means over seeds."""
+    places: dict[str, set[str]] = {}
+    for source in sources:
+        places.setdefault(source.name, set()).add(source.place)
+
+    def named(source: Source) -> str:
+        if len(places[source.name]) == 1 or not source.place:
+            return source.name
+        return source.place if source.seed is None else f"{source.name} of {source.place}"
+
+    return [replace(source, name=named(source)) for source in sources]
 
 
 def _row_names(records: Sequence[Record]) -> list[str]:
@@ -374,6 +403,7 @@ def _reading(given: Mapping[str, Any]) -> dict[str, Any]:
         name: given[name] for name in ("tokens", "eos", "start", "pad", "one_hot", "argmax", "missing", "weights")
     }
     if (sizes := chosen["one_hot"]) not in (None, "no"):
+        sizes = str(sizes)
         if not re.fullmatch(r"[0-9]+(,[0-9]+)*", sizes):
             raise InvalidSettingError(
                 f"--one-hot is a number of values, several as in 4,3,2, or no; not {quoted(sizes)}."
@@ -393,8 +423,8 @@ def _require_eos_alone(given: Mapping[str, Any], name: str) -> None:
         raise InvalidSettingError(f"{option} says how to read a file, and '{name}' is none.")
 
 
-def _split(columns: str | None) -> list[str] | None:
-    return None if columns is None else [c.strip() for c in columns.split(",") if c.strip()]
+def _split(columns: int | str | None) -> list[str] | None:
+    return None if columns is None else words(columns)
 
 
 def _conventions(given: Sequence[tuple[str, Any]], names: Sequence[str]) -> dict[str, dict[str, Any]]:

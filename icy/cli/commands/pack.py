@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from icy.cli.exit_codes import DONE
+from icy.cli.groups import command
 from icy.cli.output import note
 from icy.core.errors import StoreError
 from icy.core.text import counted, size
@@ -23,7 +24,7 @@ a results folder read a pack; with --from, commands that train go on from it, an
 """
 
 
-@click.command("pack", epilog=EPILOG)
+@command("pack", epilog=EPILOG)
 @click.argument("results", nargs=-1, required=True, type=click.Path())
 @click.option("--out", "-o", required=True, metavar="FILE", type=click.Path(), help="The pack: a .parquet file.")
 @click.option("--quiet", "-q", is_flag=True, help="No remarks.")

@@ -11,7 +11,8 @@ import click
 from icy.analysis.plots import KINDS, plot_function, plot_style
 from icy.analysis.style import STYLES
 from icy.cli import completion
-from icy.cli.options import SPREADS, selection
+from icy.cli.groups import command
+from icy.cli.options import SPREADS, choice_of, selection
 from icy.cli.output import checked_plot, note, print_rows, save_figure
 from icy.core.errors import InvalidSettingError
 
@@ -32,7 +33,7 @@ notes are printed for the caption. The style slides is 6.3 inches, a slide of 16
 """
 
 
-@click.command("plot", epilog=EPILOG)
+@command("plot", epilog=EPILOG)
 @click.argument("kind", required=False, shell_complete=completion.plots)
 @click.argument("results", nargs=-1, type=click.Path(), metavar="[RESULTS]...")
 @click.option("--list", "list_", is_flag=True, help="List the kinds of plots and what each shows.")
@@ -71,7 +72,7 @@ def plot_command(
     from icy.records.load import long_of
     from icy.records.select import select
 
-    chosen = select(read_results(results or ["icy-results"], measure), model, grammar, dict(where))
+    chosen = select(read_results(results or ["icy-results"], measure), model, grammar, choice_of(where))
     if long_of(chosen)["failed"].astype(bool).all():
         raise InvalidSettingError("All of these runs failed, so there is nothing to draw; `icy table` says why.")
     order = map(str, long_of(chosen)["model"]) if model else ()

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from icy.cli.exit_codes import DONE
-from icy.cli.options import selection
+from icy.cli.groups import command
+from icy.cli.options import choice_of, selection
 from icy.cli.output import format_option, print_rows
 from icy.core.escapes import csv_table, in_a_line
 
@@ -32,7 +33,7 @@ _LEGEND = (
 )
 
 
-@click.command("power", epilog=EPILOG)
+@command("power", epilog=EPILOG)
 @click.argument("results", nargs=-1, type=click.Path())
 @click.option("--power", default=0.8, show_default=True, help="Probability of finding the effect, if it is real.")
 @click.option("--alpha", default=0.05, show_default=True, help="Level of significance of one test.")
@@ -58,7 +59,7 @@ def power_command(
     from icy.records.load import long_of
     from icy.records.select import select
 
-    long = long_of(select(read_results(results or ["icy-results"], measure), model, grammar, dict(where)))
+    long = long_of(select(read_results(results or ["icy-results"], measure), model, grammar, choice_of(where)))
     table = seeds_needed(long, power=power, alpha=alpha, effect=effect)
     if format_ == "json":
         click.echo(table.to_json(orient="records", indent=1))

@@ -8,7 +8,8 @@ import click
 
 from icy.cli import completion
 from icy.cli.compare import COMPARE, Comparison
-from icy.cli.options import SHOWN, Sizes, SpecOptions, given_by_user, together
+from icy.cli.groups import command
+from icy.cli.options import REPRESENTATIONS, SHOWN, SpecOptions, given_by_user, together
 from icy.cli.session import Output, run_command
 from icy.config.protocols import PROTOCOLS
 from icy.config.settings import SYMBOLS
@@ -52,23 +53,21 @@ WHAT = together(
         help='names, chains (rot+perm) or wildcards, or files of languages (emerged.csv), repeatable; "all" is every '
         "grammar that the side can use.",
     ),
-    _spec.option("protocol", type=click.Choice(list(PROTOCOLS)), metavar="|".join(PROTOCOLS)),
+    _spec.several("protocol", "|".join(PROTOCOLS), PROTOCOLS),
     _spec.sizes(),
     _spec.option("target", type=float),
     _spec.option("cap", type=float),
     _spec.option("held_out", type=float),
     _spec.option("split", type=click.Choice(list(SPLITS)), metavar="|".join(SPLITS)),
-    _spec.option(
-        "hidden", type=Sizes(), metavar="E[,E...]", help="hidden size E, or several, each a row of its own: 64,128."
-    ),
-    _spec.option("representation", metavar="soft|gumb|discr|gs|qt|cb"),
+    _spec.several("hidden", "E", help="hidden size E, or several, each a row of its own: 64,128."),
+    _spec.several("representation", "|".join(REPRESENTATIONS), REPRESENTATIONS),
     _spec.option("symbols", type=click.Choice(SYMBOLS), metavar="|".join(SYMBOLS)),
     _spec.assignments("options", "--option", help="a further argument of the models."),
     _spec.training(),
 )
 
 
-@click.command("probe", epilog=EPILOG)
+@command("probe", epilog=EPILOG)
 @WHAT
 @_spec.running()
 @_spec.runner()

@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from icy.cli.options import SPREADS, selection
+from icy.cli.groups import command
+from icy.cli.options import SPREADS, choice_of, selection
 from icy.cli.output import checked_file, note
 
 EPILOG = """\b
@@ -23,7 +24,7 @@ it can be sent, archived and printed. It needs the extra icy-toolkit[report].
 """
 
 
-@click.command("report", epilog=EPILOG)
+@command("report", epilog=EPILOG)
 @click.argument("results", nargs=-1, type=click.Path())
 @click.option("-o", "--out", default="report.html", show_default=True, metavar="FILE", help="File to write: .html.")
 @click.option("--title", default="", metavar="TEXT", help="Heading.  [default: the models]")
@@ -50,6 +51,6 @@ def report_command(
     from icy.experiments.results import read_results
     from icy.records.select import select
 
-    chosen = select(read_results(results or ["icy-results"], measure), model, grammar, dict(where))
+    chosen = select(read_results(results or ["icy-results"], measure), model, grammar, choice_of(where))
     report(chosen, path, title, spread, compared_with(compare)[0])
     note(f"Written: {path} ({path.stat().st_size / 1e6:.1f} MB).")

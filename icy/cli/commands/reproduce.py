@@ -9,6 +9,7 @@ import click
 
 from icy.cli import completion
 from icy.cli.exit_codes import DONE
+from icy.cli.groups import command
 from icy.cli.options import FORMATS, Count, SpecOptions, given_by_user, together
 from icy.cli.output import checked_file, note, paper_options, print_rows, print_table
 from icy.cli.session import Output, run_command
@@ -40,7 +41,7 @@ _spec = SpecOptions(ReproduceSpec)
 WHAT = together(
     _spec.option("only", multiple=True, metavar="NAME[,NAME]", shell_complete=completion.models),
     _spec.option("grammar", "--grammar", "-g", multiple=True, metavar="NAME", shell_complete=completion.grammars),
-    _spec.option("representation", multiple=True, metavar="soft|gumb|discr"),
+    _spec.several("representation", "soft|gumb|discr", ("soft", "gumb", "discr")),
     _spec.seeds(),
     _spec.option("observations", type=Count(), metavar="N"),
     _spec.assignments("settings", "--set", help="a change to the settings of the preset, as in check_every=400."),
@@ -48,7 +49,7 @@ WHAT = together(
 )
 
 
-@click.command("reproduce", epilog=EPILOG)
+@command("reproduce", epilog=EPILOG)
 @click.argument("table", required=False)
 @click.option("--list", "list_", is_flag=True, help="List the published tables, and do nothing.")
 @WHAT

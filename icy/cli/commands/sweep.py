@@ -7,9 +7,11 @@ from typing import Any
 import click
 
 from icy.cli import completion
-from icy.cli.options import SHOWN, Sizes, SpecOptions, given_by_user, together
+from icy.cli.groups import command
+from icy.cli.options import REPRESENTATIONS, SHOWN, SpecOptions, given_by_user, together
 from icy.cli.session import Output, print_by_protocol, run_command
-from icy.config.settings import SYMBOLS
+from icy.config.protocols import PROTOCOLS
+from icy.config.settings import PRESETS, SYMBOLS
 from icy.config.specs import SweepSpec
 from icy.experiments.results import ProbeResult
 from icy.experiments.sweep import ORDERS, make_sweep, over, read_sweep, sweep_spec
@@ -52,15 +54,12 @@ WHAT = together(
         "grammar that the side can use.",
     ),
     _spec.option("side", type=click.Choice(["sender", "receiver"])),
-    _spec.option("protocol", metavar="NAME[,NAME]"),
-    _spec.option("representation", metavar="soft|gumb|discr|gs|qt|cb[,...]"),
+    _spec.several("protocol", "|".join(PROTOCOLS), PROTOCOLS),
+    _spec.several("representation", "|".join(REPRESENTATIONS), REPRESENTATIONS),
     _spec.option("symbols", type=click.Choice(SYMBOLS), metavar="|".join(SYMBOLS)),
-    _spec.option("hidden", type=Sizes(), metavar="E[,E...]", help="hidden size E, one or several."),
-    _spec.option("meanings", metavar="AxK[,AxK]"),
-    _spec.option("vocab_size", type=Sizes(), metavar="V[,V...]"),
-    _spec.option("word_length", type=Sizes(), metavar="w[,w...]"),
-    _spec.seeds(),
-    _spec.option("preset", metavar="NAME[,NAME]"),
+    _spec.several("hidden", "E", help="hidden size E, one or several."),
+    _spec.sizes(),
+    _spec.several("preset", "|".join(PRESETS), PRESETS),
     _spec.option("target", type=float),
     _spec.option("cap", type=float),
     _spec.option("held_out", type=float),
@@ -73,7 +72,7 @@ WHAT = together(
 )
 
 
-@click.command("sweep", epilog=EPILOG)
+@command("sweep", epilog=EPILOG)
 @click.argument("file", required=False, type=click.Path())
 @WHAT
 @_spec.running()

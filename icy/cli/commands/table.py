@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from icy.cli.exit_codes import DONE
-from icy.cli.options import FORMATS, SPREADS, selection
+from icy.cli.groups import command
+from icy.cli.options import FORMATS, SPREADS, Several, choice_of, selection
 from icy.cli.output import checked_file, for_paper, note, paper_options, print_table
 from icy.core.errors import IcyError, IncompatibleError, InvalidSettingError, StoreError
 from icy.core.files import write_atomically
@@ -42,9 +43,9 @@ Rows are in the order of --model, where that is given. In LaTeX the table needs 
 """
 
 
-@click.command("table", epilog=EPILOG)
+@command("table", epilog=EPILOG)
 @click.argument("results", nargs=-1, type=click.Path())
-@click.option("--by", default="representation", show_default=True, metavar="NAMES",
+@click.option("--by", cls=Several, default="representation", show_default=True, metavar="NAMES",
               help="Group rows by these where they vary: columns of the long table, or side.")  # fmt: skip
 @click.option("--sort", default="given", show_default=True, metavar="[-]ORDER",
               help="Order of rows: given, model, parameters, or a grammar; with a leading -, descending.")  # fmt: skip
@@ -91,7 +92,7 @@ def table_command(
         raise InvalidSettingError(
             "--compare shows two numbers side by side, --diff subtracts them; give one of the two."
         )
-    long = long_of(select(read_results(results or ["icy-results"], measure), model, grammar, dict(where)))
+    long = long_of(select(read_results(results or ["icy-results"], measure), model, grammar, choice_of(where)))
     look = {"by": by, "sort": sort, "decimals": decimals}
     if diff is not None:
         tables = _differences(long, diff, spread, look)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from icy.core.errors import unknown
+from icy.core.text import words
 from icy.experiments.watcher import Watcher, Watchers
 
 from .base import Tracker
@@ -29,7 +30,7 @@ def watching(watcher: Watcher | None, track: str | Iterable[str], out: str | Pat
     Raises:
         UnknownNameError, InvalidSettingError, StoreError: as for `make_tracker`.
     """
-    asked = list(dict.fromkeys([track] if isinstance(track, str) else track))
+    asked = list(TRACKERS) if "all" in words(track) else words(track)
     for name in asked:  # all of them, before the first makes a folder
         _class_of(name)
     told = [*([] if watcher is None else [watcher]), *(make_tracker(name, Path(out) / TRACKING) for name in asked)]

@@ -10,7 +10,7 @@ from icy.core.entry import CORE, Entry
 from icy.core.errors import IcyError, InvalidSettingError
 from icy.core.lazy import load_object
 from icy.core.registry import SPEAKER, registry
-from icy.core.text import counted, several
+from icy.core.text import counted, names_in, several
 from icy.records.record import Record
 from icy.s2b.settings import GameSettings
 from icy.training.job import ExpectedSteps, Job, Replicate
@@ -170,7 +170,8 @@ def _setups(spec: S2BSpec) -> Iterable[Setup]:
     games = [
         _game(spec, dict(zip(ON_AXES, one, strict=True))) for one in product(*(_numbers(spec, n) for n in ON_AXES))
     ]
-    for core, learner, speaker in product(*(_words(spec, n) for n in ("core", "learner", "speaker"))):
+    speakers = names_in("speaker", spec.speaker, [entry.name for entry in registry.entries(SPEAKER)])
+    for core, learner, speaker in product(names_in("core", spec.core), names_in("learner", spec.learner), speakers):
         core = core_name(core, learner)
         asked = _asked(spec, core, learner)
         for game, deaf in product(games, (False, True) if spec.deaf else (False,)):
@@ -200,14 +201,6 @@ def _asked(spec: S2BSpec, core: str, learner: str) -> dict[str, Any]:
     for name in sorted(set(lengths) & set(spec.settings) & spec.given):
         raise InvalidSettingError(f"{name} was given twice: as an option of its own, and as a setting of the learner.")
     return {**{n: value for n, value in lengths.items() if value is not None and n in known}, **spec.settings}
-
-
-def _words(spec: S2BSpec, name: str) -> list[str]:
-    """Return the names that an argument gives, also of text in which they stand between commas."""
-    found = list(dict.fromkeys(str(word) for one in several(getattr(spec, name)) for word in several(one)))
-    if not found:
-        raise InvalidSettingError(f"{name} is a name, or several between commas; none was given.")
-    return found
 
 
 def _numbers(spec: S2BSpec, name: str) -> list[int]:

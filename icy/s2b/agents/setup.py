@@ -214,7 +214,7 @@ def core_name(given: str, learner: str) -> str:
     known = [*(MEMORIES if how.memories else ()), *(e.name for e in registry.entries(CORE) if how.cores)]
     if (found := next((name for name in known if name.lower() == given.lower()), None)) is not None:
         return str(found)
-    raise unknown(f"core of the learner '{learner}'", given, known)
+    raise unknown(f"core of the learner '{learner}'", given, known, registry.plugin_hint(CORE))
 
 
 def speaker_name(given: str, learner: str) -> str:

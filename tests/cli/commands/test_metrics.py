@@ -133,6 +133,18 @@ def test_it_is_said_which_columns_of_a_file_were_taken_for_what(tmp_path: Path) 
     assert "mine.csv': There is no value in line 2, column 'shape'" in result.stderr
 
 
+def test_tables_of_one_name_in_several_places_have_rows_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder, seed in (("a", 1), ("b", 2)):
+        Path(folder).mkdir()
+        icy.make_language("rot", "2x3", 4, 2, seed).save(f"{folder}/rot.csv")
+    result = run("rot", "a/rot.csv", "b/rot.csv", *SMALL, "--seeds", "1", "--format", "csv")
+    names = [line.partition(",")[0] for line in result.stdout.splitlines()[1:]]
+    assert sorted(names) == ["a/rot.csv", "b/rot.csv", "rot"]
+
+
 @pytest.mark.slow
 def test_senders_that_were_kept_and_pairs_are_measured(tmp_path: Path) -> None:
     sizes: dict[str, Any] = {"meanings": "2x3", "word_length": 2, "hidden": 16, "seeds": 1, "workers": 1}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from icy.cli.groups import Group
+
 from .eval import eval_command
 from .language import language_command
 from .show import show_command
@@ -19,7 +21,7 @@ Examples:
 """
 
 
-@click.group("games", epilog=EPILOG)
+@click.group("games", cls=Group, epilog=EPILOG)
 def games_command() -> None:
     """Train and evaluate agents in multi-target games (CBM24; MuGoodman21).
 

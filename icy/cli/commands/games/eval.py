@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from icy.cli.options import FORMATS, SPREADS
+from icy.cli.groups import command
+from icy.cli.options import FORMATS, SPREADS, choice_of
 from icy.cli.output import checked_rows_file, paper_options, print_table, write_rows
 
 from .options import changes_of, game_options
@@ -21,7 +22,7 @@ Examples:
 """
 
 
-@click.command("eval", short_help="Evaluate agents side by side.", epilog=EPILOG)
+@command("eval", short_help="Evaluate agents side by side.", epilog=EPILOG)
 @click.argument("agents", nargs=-1, metavar="[FOLDER|FILE|ideal|literal|holistic|random]...")
 @click.option("--turns", "count", type=click.IntRange(min=2), default=None, metavar="N",
               help="Number of turns.  [default: that of the agents' own evaluation, 1000]")  # fmt: skip
@@ -51,7 +52,7 @@ def eval_command(
     from icy.games.oracles import ORACLES
 
     target = None if out is None else checked_rows_file(out)
-    rows = compare(agents or tuple(ORACLES), changes_of(given, count), **dict(where))
+    rows = compare(agents or tuple(ORACLES), changes_of(given, count), **choice_of(where))
     print_table(evaluation_table(rows, spread), format_)
     if target is not None:
         write_rows(rows, target, quiet)

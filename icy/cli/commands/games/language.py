@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from icy.cli.groups import command
+from icy.cli.options import choice_of
 from icy.cli.output import checked_file, checked_plot, format_option, note, print_rows, save_figure
 from icy.core.conventions import Convention
 from icy.core.files import write_atomically
@@ -24,7 +26,7 @@ Examples:
 """
 
 
-@click.command("language", short_help="Translate what agents say.", epilog=EPILOG)
+@command("language", short_help="Translate what agents say.", epilog=EPILOG)
 @click.argument("agents", metavar="FOLDER|FILE|ideal|literal|holistic|random")
 @click.option("--turns", "count", type=click.IntRange(min=2), default=None, metavar="N",
               help="Number of turns.  [default: that of the agents' own evaluation, 1000]")  # fmt: skip
@@ -53,7 +55,7 @@ def language_command(
 
     target = None if out is None else checked_file(out, (".jsonl",), "Messages and phrases are")
     figure = None if plot is None else checked_plot(plot)
-    player = one_player(agents, changes_of(given, count), **dict(where))
+    player = one_player(agents, changes_of(given, count), **choice_of(where))
     scores, said = player.evaluate()
     match = matching(said, player.setup.learning.unmatched, player.setup.word_name)
     rows = [[str(cell) for cell in row] for row in match.details["translation"].itertuples(index=False)]

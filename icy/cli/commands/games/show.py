@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from icy.cli.groups import command
+from icy.cli.options import choice_of
 from icy.cli.output import checked_plot, save_figure, stdout
 from icy.core.escapes import in_a_line
 
@@ -25,7 +27,7 @@ Examples:
 """
 
 
-@click.command("show", short_help="Show turns, and what is said.", epilog=EPILOG)
+@command("show", short_help="Show turns, and what is said.", epilog=EPILOG)
 @click.argument("agents", metavar="FOLDER|FILE|ideal|literal|holistic|random")
 @click.option("--turns", "count", type=click.IntRange(min=1, max=100), default=3, show_default=True, metavar="N",
               help="Number of turns.")  # fmt: skip
@@ -39,7 +41,7 @@ def show_command(
     from icy.games.showing import show_turns
 
     figure = None if save is None else checked_plot(save)
-    player = one_player(agents, changes_of(given), **dict(where))
+    player = one_player(agents, changes_of(given), **choice_of(where))
     console = stdout()
     console.print(
         in_a_line(f"{player.label}, {player.setup.world}, {player.distractor_kind} distractors"), style="bold"

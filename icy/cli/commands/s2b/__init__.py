@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from icy.cli.groups import Group
+
 from .acquire import eoa_command
 from .eval import eval_command, language_command, stimuli_command
 from .play import play_command
@@ -24,7 +26,7 @@ Examples:
 """
 
 
-@click.group("s2b", epilog=EPILOG)
+@click.group("s2b", cls=Group, epilog=EPILOG)
 def s2b_command() -> None:
     """Play meta-referential games, and evaluate players (S2B; MetaRG22, MetaRG24).
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from icy.cli.exit_codes import Interrupted
+from icy.cli.groups import command
 from icy.cli.options import SpecOptions, together
 from icy.cli.output import checked_rows_file, joined, print_table, write_rows
 from icy.core.checks import seed_list
@@ -62,7 +63,7 @@ learning_options = together(
 )
 
 
-@click.command("eoa", short_help="Measure how easily languages are acquired.", epilog=EPILOG)
+@command("eoa", short_help="Measure how easily languages are acquired.", epilog=EPILOG)
 @player_option("speaker", "posdis", several=True)
 @where_option
 @measured(episodes=20, seeds=3, row="episode")

@@ -10,6 +10,7 @@ import click
 
 from icy.cli import completion
 from icy.cli.exit_codes import Interrupted
+from icy.cli.groups import command
 from icy.cli.options import permutations_option
 from icy.cli.output import checked_plot, checked_rows_file, joined, print_table, save_figure, write_rows
 from icy.core.checks import number_or_text, parse_whole, seed_list
@@ -52,7 +53,7 @@ Examples:
 """
 
 
-@click.command("eval", short_help="Evaluate pairs of players.", epilog=EVAL_EPILOG)
+@command("eval", short_help="Evaluate pairs of players.", epilog=EVAL_EPILOG)
 @player_option("speaker", "posdis", several=True)
 @player_option("listener", "binding", several=True)
 @where_option
@@ -154,7 +155,7 @@ def _print_evaluation(found: Sequence[pd.DataFrame], spread: str, format_: str) 
 # -- language ----------------------------------------------------------------------------------------------------------
 
 
-@click.command(
+@command(
     "language",
     short_help="Score the languages of frozen speakers.",
     epilog="\b\nExamples:\n  icy s2b language --speaker posdis --speaker bosdis --vocab-size 15",
@@ -212,7 +213,7 @@ def language_command(
 # -- stimuli -----------------------------------------------------------------------------------------------------------
 
 
-@click.command(
+@command(
     "stimuli",
     short_help="Score and draw stimuli.",
     epilog="\b\nExamples:\n  icy s2b stimuli --values 5 --samples 5 --plot stimuli.png",

@@ -16,9 +16,9 @@ from icy.cli.options import (
     SPREADS,
     Assignment,
     Decorator,
-    Seeds,
-    Sizes,
+    Several,
     SpecOptions,
+    choice_of,
     given_by_user,
     plugin_option,
     together,
@@ -75,13 +75,13 @@ class Ratio(click.ParamType):  # type: ignore[type-arg]
 
 def game_options(several: bool = False) -> Decorator:
     """Add an option per setting of the game; with `several`, those of SWEPT take lists."""
-    swept = Sizes() if several else click.IntRange(min=0)
+    swept: dict[str, Any] = {"cls": Several} if several else {"type": click.IntRange(min=0)}
     also = " Several: 1,2,4." if several else ""
     described = {name: OF.described(name) for name in SWEPT}
     return together(
         *(
             click.option(
-                f"--{name}", type=swept, metavar="N", default=getattr(GameSettings, name), show_default=True,
+                f"--{name}", **swept, metavar="N", default=getattr(GameSettings, name), show_default=True,
                 help=described[name] + also,
             )
             for name in SWEPT
@@ -147,7 +147,7 @@ def players_of(
         if _is_kept(name, role):
             from icy.s2b.agents.kept import kept_agents  # imports torch
 
-            for agent in kept_agents(name, **dict(where)):
+            for agent in kept_agents(name, **choice_of(where)):
                 label = agent.label if agent.label not in found else f"{agent.label}, {name}"
                 found[label] = agent.player(role)
         else:
@@ -161,7 +161,7 @@ def player_of(asked: str, role: str, where: Sequence[tuple[str, Any]] = ()) -> s
         return asked
     from icy.s2b.agents.kept import one_agent  # imports torch
 
-    return one_agent(asked, **dict(where)).player(role)
+    return one_agent(asked, **choice_of(where)).player(role)
 
 
 def _is_kept(name: str, role: str) -> bool:
@@ -175,7 +175,7 @@ def measured(episodes: int, seeds: int, row: str = "seed") -> Decorator:
     """Add the options of what is measured over episodes and seeds, by default so many, and written a row per `row`."""
     return together(
         click.option("--episodes", type=int, default=episodes, show_default=True, help="Number of episodes per seed."),
-        click.option("--seeds", type=Seeds(), default=seeds, show_default=True, help="How many, from 123, or which."),
+        click.option("--seeds", cls=Several, default=seeds, show_default=True, help="How many, from 123, or which."),
         click.option(
             "--out", "-o", type=click.Path(), metavar="FILE", help=f"Write a row per {row}, as csv or parquet."
         ),

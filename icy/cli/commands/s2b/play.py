@@ -8,6 +8,7 @@ from typing import Any
 import click
 import numpy as np
 
+from icy.cli.groups import command
 from icy.core.checks import parse_whole
 from icy.core.registry import LISTENER, PLAYERS, SPEAKER
 from icy.core.text import counted
@@ -27,7 +28,7 @@ As the speaker, type tokens, as in 3 1 2; as the listener, the number of an answ
 """
 
 
-@click.command("play", short_help="Watch an episode, or play along.", epilog=EPILOG)
+@command("play", short_help="Watch an episode, or play along.", epilog=EPILOG)
 @player_option("speaker", "posdis")
 @player_option("listener", "binding")
 @where_option

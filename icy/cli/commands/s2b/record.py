@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from icy.cli.groups import command
 from icy.cli.output import note
 from icy.core.errors import StoreError
 from icy.core.registry import LISTENER, SPEAKER
@@ -25,7 +26,7 @@ from .options import (
 )
 
 
-@click.command(
+@command(
     "record",
     short_help="Write a row per game to a file.",
     epilog="\b\nExamples:\n  icy s2b record --listener binding --episodes 100 -o games.parquet",

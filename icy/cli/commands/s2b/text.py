@@ -11,6 +11,7 @@ import click
 
 from icy.cli import completion
 from icy.cli.exit_codes import Interrupted
+from icy.cli.groups import command
 from icy.cli.options import Assignment, SpecOptions, together
 from icy.cli.output import checked_rows_file, joined, note, print_rows, print_table, write_rows
 from icy.core.checks import seed_list
@@ -85,7 +86,7 @@ text_options = together(
 )  # fmt: skip
 
 
-@click.command("text", short_help="Evaluate text models as listeners.", epilog=EPILOG)
+@command("text", short_help="Evaluate text models as listeners.", epilog=EPILOG)
 @click.option("--model", "model", multiple=True, required=True, metavar="NAME|URL#MODEL",
               shell_complete=completion.text_models, help="See `icy list text-models`; repeatable.")  # fmt: skip
 @player_option("speaker", "posdis", trained=False)

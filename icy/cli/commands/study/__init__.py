@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-
 import click
+
+from icy.cli.groups import LazyGroup
 
 COMMANDS = {  # name: (module, what it does)
     "new": ("new", "Write the files of a new study."),
@@ -28,28 +28,7 @@ Examples:
 """
 
 
-class StudyGroup(click.Group):
-    """A group that imports a command when it is run: those of the service need what the others do not."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of the commands, in the order of COMMANDS."""
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import and return a command."""
-        if cmd_name not in COMMANDS:
-            return None
-        module = importlib.import_module(f"{__name__}.{COMMANDS[cmd_name][0]}")
-        command: click.Command = getattr(module, f"{cmd_name}_command")
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands in the help, without importing any."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
-
-
-@click.command("study", cls=StudyGroup, epilog=EPILOG)
+@click.command("study", cls=LazyGroup, commands=COMMANDS, package=__name__, epilog=EPILOG)
 def study_command() -> None:
     """Run Secret Spy Codes, and simulate its players (Icy22 section 4.3).
 

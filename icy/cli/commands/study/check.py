@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from icy.cli.exit_codes import DONE, FAILED
+from icy.cli.groups import command
 from icy.cli.output import format_option, print_rows
 from icy.core.text import counted
 
@@ -19,7 +20,7 @@ The exit code is 1 if anything on file is not as it should be.
 """
 
 
-@click.command("check", epilog=EPILOG)
+@command("check", epilog=EPILOG)
 @study_argument
 @format_option
 def check_command(study: str, format_: str) -> int:

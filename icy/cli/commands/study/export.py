@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from icy.cli.exit_codes import DONE
+from icy.cli.groups import command
 from icy.cli.output import note
 
 from .options import opened, pilot_option, study_argument
@@ -24,7 +25,7 @@ Ids of people and completion codes are left out unless --with-ids asks for them.
 """
 
 
-@click.command("export", epilog=EPILOG)
+@command("export", epilog=EPILOG)
 @study_argument
 @click.option("--out", "-o", type=click.Path(), metavar="FOLDER|FILE.zip", help="Where to; by default STUDY-data.")
 @click.option("--format", "format_", default="csv", show_default=True, type=click.Choice(("csv", "parquet", "json")),

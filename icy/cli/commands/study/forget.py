@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from icy.cli.exit_codes import DONE
+from icy.cli.groups import command
 from icy.cli.output import note
 
 from .options import opened, study_argument
@@ -20,7 +21,7 @@ yours to change.
 """
 
 
-@click.command("forget", epilog=EPILOG)
+@command("forget", epilog=EPILOG)
 @study_argument
 @click.argument("person")
 @click.option("--data", is_flag=True, help="Also delete the game, answers and remarks.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from icy.cli.exit_codes import DONE
+from icy.cli.groups import command
 from icy.cli.output import note
 
 EPILOG = """\b
@@ -17,7 +18,7 @@ Writes the settings, and the texts of information and of debriefing, which you c
 """
 
 
-@click.command("new", epilog=EPILOG)
+@command("new", epilog=EPILOG)
 @click.argument("file", type=click.Path(), metavar="FILE")
 @click.option("--platform", default="link", show_default=True, metavar="NAME",
               help="Where people will come from: link, kiosk, prolific, mturk or sona.")  # fmt: skip

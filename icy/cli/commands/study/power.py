@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from icy.cli.exit_codes import DONE
-from icy.cli.options import Assignment
+from icy.cli.groups import command
+from icy.cli.options import Assignment, Several
 from icy.cli.output import format_option, print_rows
 
 EPILOG = """\b
@@ -19,8 +20,15 @@ concat by a permutation test of persons, and the p-values are corrected by Holm'
 """
 
 
-@click.command("power", epilog=EPILOG)
-@click.option("--persons", default="16,40,80", show_default=True, help="Persons per grammar, one or several.")
+@command("power", epilog=EPILOG)
+@click.option(
+    "--persons",
+    cls=Several,
+    metavar="N[,N...]",
+    default="16,40,80",
+    show_default=True,
+    help="Persons per grammar, one or several.",
+)
 @click.option("--mean", "means", multiple=True, type=Assignment(), required=True,
               help="Expected accuracy on held-out items of a grammar, as in concat=0.6; repeatable.")  # fmt: skip
 @click.option("--spread", default=0.35, show_default=True, help="Standard deviation of the accuracy over persons.")
@@ -31,7 +39,7 @@ concat by a permutation test of persons, and the p-values are corrected by Holm'
 @click.option("--seed", default=0, show_default=True, help="Seed of the simulation.")
 @format_option
 def power_command(
-    persons: str,
+    persons: int | str,
     means: tuple[tuple[str, float], ...],
     spread: float,
     items: int,

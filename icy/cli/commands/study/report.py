@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from icy.cli.exit_codes import DONE
+from icy.cli.groups import command
 from icy.cli.output import format_option, print_rows
 from icy.core.errors import InvalidSettingError
 
@@ -36,7 +37,7 @@ VALUES = (
 )
 
 
-@click.command("report", epilog=EPILOG)
+@command("report", epilog=EPILOG)
 @click.argument("results", nargs=-1, type=click.Path())
 @click.option("--rows", multiple=True, type=click.Path(), metavar="FILE",
               help="Rows of people, a .csv or .parquet file; repeatable.")  # fmt: skip

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from icy.cli.exit_codes import DONE
+from icy.cli.groups import command
 from icy.cli.output import format_option, note, print_rows
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted, listed
@@ -37,7 +38,7 @@ SHOWN = 8  # letters of a person's name
 MOST_NAMES = 5  # of people in a sentence
 
 
-@click.command("review", epilog=EPILOG)
+@command("review", epilog=EPILOG)
 @study_argument
 @click.option("--approve", multiple=True, metavar="PERSON|all", help="Approve a finished game; repeatable.")
 @click.option("--reject", multiple=True, metavar="PERSON=REASON", help="Reject one, with a reason; repeatable.")

@@ -7,6 +7,7 @@ import os
 import click
 
 from icy.cli.exit_codes import DONE
+from icy.cli.groups import command
 from icy.cli.output import note
 
 PASSWORD = "ICY_STUDY_PASSWORD"
@@ -27,7 +28,7 @@ printed, open the study there, and confirm what arrived. --skip-link-test files 
 """
 
 
-@click.command("serve", epilog=EPILOG)
+@command("serve", epilog=EPILOG)
 @click.argument("study", nargs=-1, required=True, type=click.Path())
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address of this machine to listen at.")
 @click.option("--port", default=8000, show_default=True, help="Port to listen at.")

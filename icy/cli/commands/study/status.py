@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import click
-
 from icy.cli.exit_codes import DONE
+from icy.cli.groups import command
 from icy.cli.output import format_option, note, print_rows
 from icy.core.text import counted
 
@@ -18,7 +17,7 @@ Examples:
 HEADINGS = ("condition", "wanted", "finished", "playing", "given up", "mean score", "median minutes")
 
 
-@click.command("status", epilog=EPILOG)
+@command("status", epilog=EPILOG)
 @study_argument
 @pilot_option
 @format_option

@@ -23,7 +23,7 @@ def test_help_lists_the_commands() -> None:
     found = run("--help")
     assert found.exit_code == 0
     assert all(name in found.output for name in ("simulate", "report", "power"))
-    assert "No such command" in run("simulat").output
+    assert "`icy study` is called 'simulat'; did you mean simulate?" in run("simulat").output
 
 
 @pytest.fixture(scope="module")

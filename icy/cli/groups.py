@@ -1,0 +1,128 @@
+"""Groups and commands that suggest a correction for mistyped and misplaced words."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import click
+
+from icy.core.errors import InvalidSettingError, UnknownNameError, unknown
+
+
+class Command(click.Command):
+    """A command that suggests the option for a word that is not one of its arguments."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the words of a command.
+
+        Raises:
+            InvalidSettingError: more arguments than the command takes.
+        """
+        if not ctx.resilient_parsing and (extra := self._extra(ctx, args)):
+            raise self._misplaced(ctx, extra)
+        return super().parse_args(ctx, args)
+
+    def _extra(self, ctx: click.Context, args: Sequence[str]) -> list[str]:
+        """Return the words beyond the arguments of the command; none if it only prints help."""
+        return [] if {*args} & {*ctx.help_option_names} else list(self.make_parser(ctx).parse_args(args=list(args))[1])
+
+    def _misplaced(self, ctx: click.Context, extra: Sequence[str]) -> InvalidSettingError:
+        said = " ".join(extra)
+        meant = " ".join(found for word in extra if (found := self._option_of(ctx, word)))
+        example = next(p for p in self.params if isinstance(p, click.Option) and not p.is_flag)
+        usual = f"name the option that it is for, as in {example.opts[0]} {example.make_metavar(ctx)}."
+        advice = f"did you mean {meant}?" if meant else usual
+        return InvalidSettingError(f"`{_path(ctx)}` does not take '{said}' here; {advice} {_help(ctx)}")
+
+    def _option_of(self, ctx: click.Context, word: str) -> str:
+        """Return an option with a word as its value: the option has that name, or the word among its completions."""
+        name, equals, value = word.partition("=")
+        options = [p for p in self.params if isinstance(p, click.Option)]
+        for option in options:
+            if equals and f"--{name.replace('_', '-')}" in option.opts:
+                return f"{option.opts[0]} {value}"
+        for option in options:
+            items = [] if option.is_flag else option.shell_complete(ctx, "")
+            names = {item.value for item in items if item.type == "plain"}
+            if word in {*names, *(name.rpartition("/")[2] for name in names)}:
+                return f"{option.opts[0]} {word}"
+        return ""
+
+
+def command(name: str, **how: Any) -> Callable[[Callable[..., Any]], Command]:
+    """Return a decorator that makes a Command; arguments as for `click.command`."""
+    return click.command(name, cls=Command, **how)
+
+
+class Group(click.Group):
+    """A group that suggests the command that a mistyped one may have meant."""
+
+    command_class = Command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that a line names.
+
+        Raises:
+            UnknownNameError: no command has that name; the sentence suggests others.
+        """
+        name = args[0]
+        if not ctx.resilient_parsing and not name.startswith("-") and self.get_command(ctx, name) is None:
+            raise self.unknown_command(ctx, name)
+        return super().resolve_command(ctx, args)
+
+    def unknown_command(self, ctx: click.Context, name: str) -> UnknownNameError:
+        """Return the error for a name that no command has."""
+        what = "command" if ctx.parent is None else f"command of `{_path(ctx)}`"
+        return unknown(what, name, self.list_commands(ctx), _help(ctx))
+
+
+class LazyGroup(Group):
+    """A group that knows its commands by name and one line, and imports one when it is run.
+
+    Args:
+        commands: by name, the module and one line.
+        package: of the modules; each module has a command `NAME_command`.
+        **how: arguments of `click.Group`.
+    """
+
+    def __init__(self, commands: Mapping[str, tuple[str, str]], package: str, **how: Any) -> None:
+        super().__init__(**how)
+        self._lines, self._package = commands, package
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the commands, in their order."""
+        return list(self._lines)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import and return a command."""
+        if cmd_name not in self._lines:
+            return None
+        module = importlib.import_module(f"{self._package}.{self._lines[cmd_name][0]}")
+        found: click.Command = getattr(module, f"{cmd_name}_command")
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands in the help, without importing any."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (_, summary) in self._lines.items()])
+
+
+def _help(ctx: click.Context) -> str:
+    return f"`{_path(ctx)} --help` lists {'them' if isinstance(ctx.command, click.Group) else 'its options'}."
+
+
+def _path(ctx: click.Context) -> str:
+    """Return a command as users type it, whatever the program is called in this process."""
+    return " ".join(["icy", *ctx.command_path.split()[len(ctx.find_root().command_path.split()) :]])
+
+
+def words_after(args: Sequence[str], option: str) -> Iterator[str | None]:
+    """Yield the values of an option on a line that is not parsed yet; None where the line ends."""
+    for word, following in zip(args, [*args[1:], None], strict=False):  # of an empty line, none
+        name, equals, value = word.partition("=")
+        if name == option:
+            yield value if equals else following

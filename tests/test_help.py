@@ -1,0 +1,69 @@
+"""`help()` of what icy exports: every argument is described."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import icy
+from icy.core.docs import described, spell_out_arguments
+from icy.core.entry import Card, Entry
+
+MODULES = [icy, icy.metrics, icy.games, icy.s2b, icy.testing]
+
+
+def undescribed(function: Callable[..., Any]) -> list[str]:
+    """Return the arguments that a docstring does not describe; `**options` may be described one by one."""
+    text = inspect.getdoc(function) or ""
+    taken = inspect.signature(function).parameters.values()
+    return [
+        p.name
+        for p in taken
+        if p.name not in ("self", "cls", "card")
+        and not re.search(rf"^ +(\w+, )*\*{{0,2}}{p.name}(, \w+)*: +\S", text, re.MULTILINE)
+    ]
+
+
+def functions(module: types.ModuleType) -> Iterator[tuple[str, Callable[..., Any]]]:
+    for name in module.__all__:
+        found = getattr(module, name)
+        if isinstance(found, types.FunctionType):
+            yield name, found
+        elif inspect.isclass(found) and not issubclass(found, BaseException) and module is icy:
+            yield name, found
+            for method, value in inspect.getmembers(found, callable):
+                if not method.startswith("_") and str(getattr(value, "__module__", "")).startswith("icy."):
+                    yield f"{name}.{method}", value
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
+def test_every_argument_is_described(module: types.ModuleType) -> None:
+    assert {name: left for name, function in functions(module) if (left := undescribed(function))} == {}
+
+
+def test_options_are_described_one_by_one_in_the_place_of_options() -> None:
+    for function in (icy.probe, icy.sweep, icy.end_to_end, icy.reproduce):
+        text = inspect.getdoc(function) or ""
+        assert "**options:" not in text
+        assert "\n    workers: processes at once." in text
+        assert max(map(len, text.splitlines())) <= 120
+    assert "\n    **options: arguments of the kind" in (inspect.getdoc(icy.train) or "")
+
+
+def test_register_functions_describe_the_card() -> None:
+    for name in icy.__all__:
+        if name.startswith("register_"):
+            text = inspect.getdoc(getattr(icy, name)) or ""
+            assert all(f"\n    {field}: {described(Entry)[field]}"[:40] in text for field in Card.__annotations__), name
+
+
+def test_a_function_without_docstring_is_left_as_it_is() -> None:
+    def bare(**options: Any) -> None: ...
+
+    spell_out_arguments(bare, {"a": "x"})
+    assert bare.__doc__ is None
