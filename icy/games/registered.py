@@ -25,5 +25,6 @@ register_job_kind(
         noun="agents",
         model=f"{__package__}.kept:model_of_record",
         command="games train",
+        evaluates="games eval",
     )
 )

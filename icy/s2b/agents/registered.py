@@ -19,6 +19,7 @@ register_job_kind(
         noun="agents",
         model=f"{__package__}.kept:kept_networks",
         command="s2b train",
+        evaluates="s2b eval --listener",
     )
 )
 
