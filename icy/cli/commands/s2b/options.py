@@ -268,10 +268,10 @@ def tables_of(groups: Iterable[tuple[Chosen, ...]], chosen: Mapping[str, Any], q
     """
     groups = list(groups)
     own = [next((one.game for one in reversed(group) if one.game is not None), None) for group in groups]
-    all_games = list(dict.fromkeys(game for game in own if game is not None)) or [None]
+    all_games: list[GameSettings | None] = [game for game in dict.fromkeys(own) if game is not None]
     found: list[Table] = []
     for group, learned in zip(groups, own, strict=True):
-        bases = all_games if learned is None else [learned]
+        bases = all_games or [None] if learned is None else [learned]
         games = dict.fromkeys(game for base in bases for game in games_of(chosen, base))
         found += [(group, game) for game in games]
     for group, game in found:
