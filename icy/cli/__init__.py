@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+import time
 from itertools import pairwise
 from typing import Any
 
@@ -98,7 +99,7 @@ class LazyGroup(click.Group):
         Raises:
             InvalidSettingError: an option that takes a path got an empty one, which would be the current folder.
         """
-        ctx.meta["icy.words"] = list(args)
+        ctx.meta["icy.words"], ctx.meta["icy.began"] = list(args), time.monotonic()
         for word, following in pairwise([*args, "?"]):
             name, equals, value = word.partition("=")
             if name in PATHS and not (value if equals else following).strip() and not ctx.resilient_parsing:
