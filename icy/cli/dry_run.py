@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from icy.experiments.estimate import Estimate
 
 
+START = 1.6  # seconds that a run spends on imports, workers and tables, per second until its plan is made
 PLAN_HEADINGS = ["model", "parameters", "to train", "memory", "1000 updates", "in all"]
 RAW_HEADINGS = [
     "model", "hidden_size", "meanings", "representation", "protocol", "preset", "parameters", "parameters_published",
@@ -29,7 +30,7 @@ RAW_HEADINGS = [
 
 def print_plan(plan: Plan, format_: str, quiet: bool) -> None:
     """Print the rows of a plan, what each would cost, and what the estimates rest on."""
-    start = time.monotonic() - click.get_current_context().find_root().meta["icy.began"]  # a run takes as long
+    start = START * (time.monotonic() - click.get_current_context().find_root().meta["icy.began"])
     from icy.experiments.estimate import estimate, total_seconds  # imports torch
 
     if not quiet and plan.total:

@@ -331,8 +331,9 @@ class _Costs:
         def expected(replicates: int, updates: int) -> float:
             return work.usual_seconds(replicates) * self.slowness * (2 * updates + 1)
 
-        for replicates, count in ((stack, updates), (stack, 1), (max(1, stack // 4), 1), (1, 1)):
-            if expected(replicates, count) <= left:
+        whole_stack = ((stack, count) for count in dict.fromkeys((4 * updates, updates, 1)))
+        for replicates, count in (*whole_stack, (max(1, stack // 4), 1), (1, 1)):
+            if expected(replicates, count) <= (left / 4 if count > updates else left):
                 break
         else:
             return None

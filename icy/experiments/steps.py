@@ -86,7 +86,7 @@ def _similar(
     model: str,
     hidden: int,
     meanings: str,
-    word_length: int,
+    length: int,
     vocab_size: int,
     representation: str,
     side: str,

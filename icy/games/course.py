@@ -35,6 +35,7 @@ from .turns import TEST, TRAINING, VALIDATION, Turns
 RESUMED = tuple(f.name for f in fields(Runner) if f.name != "replicate")  # what a checkpoint has of each
 PEAK = 1.4  # times what a forward pass keeps: measured with conv4 on batches of 2 to 8
 FINAL_PLAYS = 3  # evaluations of the final weights: held-out rules, seen ones, and relaxed messages
+SCORING = 2e-3  # seconds for the scores of a turn of the last evaluation, on one core of a server
 FORWARD = 1 / 3  # of the time of an update: a forward pass alone
 
 
@@ -208,7 +209,8 @@ def seconds_per_update(job: GameJob, updates: int) -> float:
     began = time.perf_counter()
     course.advance(1 + max(updates, 1))
     update = (time.perf_counter() - began) / max(updates, 1)
-    return update * (1 + _evaluations(job.setup) / job.setup.steps)
+    scoring = SCORING * job.setup.learning.turns * len(job.replicates)
+    return update * (1 + _evaluations(job.setup) / job.setup.steps) + scoring / job.setup.steps
 
 
 def _evaluations(setup: Setup) -> float:

@@ -156,7 +156,7 @@ def _floor(game: tuple[tuple[str, Any], ...], episodes: int) -> float:
 
 
 def seconds_per_update(job: AgentJob, updates: int) -> float:
-    """Return the seconds of an update of one agent with its share of readings, the first left out, which deals ahead."""
+    """Return the seconds of an update of one agent with its share of readings; the first, which deals, is left out."""
     training: Training = job.setup.training(0)
     training.run(1)
     began, done = time.perf_counter(), 0
