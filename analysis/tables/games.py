@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -46,7 +47,7 @@ LABELS = {  # what tells rows apart, and headings
     "grammar": "distractors",
 }
 TRAINED = ("channel", "word_size", "message_length", "steps", "settings")  # shown of evaluated agents where they differ
-EVALUATED = ("agents", "world", *TRAINED, "rule_length", "targets", "distractors", "distractor_kind")
+EVALUATED = ("agents", "game", "world", *TRAINED, "rule_length", "targets", "distractors", "distractor_kind")
 OTHERS = {"steps": "updates"}  # headings of what is no label above
 ALWAYS = ("world", "representation", "rule_length")  # labels that are shown even if all rows agree
 NOTES = (
@@ -154,8 +155,19 @@ def _further_notes(long: pd.DataFrame, spread: str) -> list[str]:
     return [*notes, *failures(long)]
 
 
+def evaluation_tables(rows: pd.DataFrame, spread: str = "sd", notes: Sequence[str] = ()) -> list[BiasTable]:
+    """Make a table for each game, named in its title where there are several. See `evaluation_table`."""
+    parts = [part for _, part in rows.groupby("game", sort=False)]
+    tables = [evaluation_table(part, spread, notes) for part in parts]
+    if len(parts) < 2:
+        return tables
+    return [replace(table, title=f"games: {part['game'].iloc[0]}") for table, part in zip(tables, parts, strict=True)]
+
+
 def evaluation_table(rows: pd.DataFrame, spread: str = "sd", notes: Sequence[str] = ()) -> BiasTable:
-    """Make a table of agents that were evaluated side by side: a row for each in each game, over seeds.
+    """Make one table of agents that were evaluated side by side: a row for each in each game, over seeds.
+
+    Where agents play different games, a column names them.
 
     Args:
         rows: of `icy.games.compare`.
@@ -168,7 +180,9 @@ def evaluation_table(rows: pd.DataFrame, spread: str = "sd", notes: Sequence[str
     checked_spread(spread)
     rows = rows.assign(agents=rows["agents"].str.partition(", seed ")[0])
     trained = rows[rows["channel"] != ""]  # those who know the rules have no channel
-    names = [name for name in EVALUATED if name not in TRAINED or trained[name].nunique() > 1]
+    varying = {name for name in TRAINED if trained[name].nunique() > 1}
+    varying |= {"game"} if "game" in rows and rows["game"].nunique() > 1 else set()
+    names = [name for name in EVALUATED if name not in (*TRAINED, "game") or name in varying]
     shown = {name: said for name, said in SCORES.items() if rows[name].notna().any()}
     lines: list[Line] = []
     for key, part in rows.groupby(names, sort=False):

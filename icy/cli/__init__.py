@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from typing import Any
 
 import click
@@ -87,7 +88,7 @@ class Main(LazyGroup):
         Raises:
             InvalidSettingError: an option that takes a path got an empty one, which would be the current folder.
         """
-        ctx.meta["icy.words"] = list(args)
+        ctx.meta["icy.words"], ctx.meta["icy.began"] = list(args), time.monotonic()
         for name in () if ctx.resilient_parsing else PATHS:
             if not all(value is None or value.strip() for value in words_after(args, name)):
                 raise InvalidSettingError(f"{name} needs the path of a file or folder, not ''; leave it out instead.")

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+import click
 
 from icy.core.text import counted, duration, size
 from icy.experiments.plan import Plan, Row
@@ -15,16 +19,19 @@ if TYPE_CHECKING:
     from icy.experiments.estimate import Estimate
 
 
+START = 1.6  # seconds that a run spends on imports, workers and tables, per second until its plan is made
 PLAN_HEADINGS = ["model", "parameters", "to train", "memory", "1000 updates", "in all"]
 RAW_HEADINGS = [
     "model", "hidden_size", "meanings", "representation", "protocol", "preset", "parameters", "parameters_published",
-    "to_train", "on_file", "grammars", "memory_bytes", "update_seconds", "least_seconds", "most_seconds", "timed",
+    "to_train", "on_file", "grammars", "memory_bytes", "update_seconds", "seconds", "least_seconds", "most_seconds",
+    "timed",
 ]  # fmt: skip
 
 
 def print_plan(plan: Plan, format_: str, quiet: bool) -> None:
     """Print the rows of a plan, what each would cost, and what the estimates rest on."""
-    from icy.experiments.estimate import estimate  # imports torch
+    start = START * (time.monotonic() - click.get_current_context().find_root().meta["icy.began"])
+    from icy.experiments.estimate import estimate, total_seconds  # imports torch
 
     if not quiet and plan.total:
         note(f"Timing a few updates of {counted(len(plan.rows), 'row')} ...")
@@ -34,7 +41,11 @@ def print_plan(plan: Plan, format_: str, quiet: bool) -> None:
             if status is not None:
                 status.update(doing)
 
-        estimates = {e.row.job.row: e for e in estimate(plan, told=tell)}
+        found = estimate(plan, told=tell)
+    total = total_seconds(plan, found, start)
+    if len(found) == 1:
+        found = [replace(found[0], seconds=total)]
+    estimates = {e.row.job.row: e for e in found}
     if format_ in ("csv", "json"):
         print_rows(RAW_HEADINGS, [_raw_cells(row, estimates.get(row.job.row)) for row in plan.rows], format_)
     else:
@@ -42,7 +53,7 @@ def print_plan(plan: Plan, format_: str, quiet: bool) -> None:
         lines = [headings, *(_plan_cells(row, plan.varying, estimates.get(row.job.row)) for row in plan.rows)]
         print_rows(lines[0], lines[1:], "markdown" if format_ == "latex" else format_)
     if not quiet:
-        _explain_estimate(plan, list(estimates.values()))
+        _explain_estimate(plan, list(estimates.values()), total)
 
 
 def _grammars(row: Row) -> list[str]:
@@ -51,7 +62,11 @@ def _grammars(row: Row) -> list[str]:
 
 def _raw_cells(row: Row, found: Estimate | None) -> list[Any]:
     parameters, grammars = row.job.parameters, " ".join(_grammars(row))
-    times = [found.memory, found.update_seconds, found.least, found.most, found.timed] if found else [None] * 5
+    times = (
+        [found.memory, found.update_seconds, found.seconds, found.least, found.most, found.timed]
+        if found
+        else [None] * 6
+    )
     counts = [parameters.get("true"), parameters.get("published"), len(row.missing), len(row.filed)]
     facts = [row.facts.get(name) for name in ("meanings", "representation", "protocol", "preset")]
     hidden = row.facts.get("hidden size")
@@ -64,11 +79,11 @@ def _plan_cells(row: Row, varying: Sequence[str], found: Estimate | None) -> lis
     replicates = f"{len(row.missing)} of {len(row.job.replicates)}"
     times = ["-"] * 3
     if found:
-        times = [size(found.memory), duration(1000 * found.update_seconds), _between(found.least, found.most)]
+        times = [size(found.memory), duration(1000 * found.update_seconds), _about(found.seconds)]
     return [row.name, *(row.facts.get(name, "-") for name in varying), count, replicates, *times]
 
 
-def _explain_estimate(plan: Plan, estimates: Sequence[Estimate]) -> None:
+def _explain_estimate(plan: Plan, estimates: Sequence[Estimate], total: float) -> None:
     for text in {row.job.side: row.job.conditions_text() for row in plan.rows}.values():
         if text is not None:
             note(text)
@@ -77,10 +92,9 @@ def _explain_estimate(plan: Plan, estimates: Sequence[Estimate]) -> None:
     if not estimates:
         note(f"Nothing to train: {sum(len(row.filed) for row in plan.rows)} on file in {plan.store.folder}.")
         return
-    least, most = sum(e.least for e in estimates), sum(e.most for e in estimates)
     what, workers = counted(plan.total, "replicate"), counted(max(1, plan.workers), "worker")
     where = "the Ray cluster" if plan.runner == "ray" else plan.device
-    note(f"{what} on {where} with {workers}: {_between(least, most)}. Nothing was written.")
+    note(f"{what} on {where} with {workers}: {_about(total)}. Nothing was written.")
     if inferred := sum(not e.timed for e in estimates):
         note(
             f"{len(estimates) - inferred} of {len(estimates)} rows were timed; the others are inferred from the "
@@ -90,9 +104,11 @@ def _explain_estimate(plan: Plan, estimates: Sequence[Estimate]) -> None:
         note(memory)
     for kind in plan.kinds:
         mine = [e for e in estimates if e.row.job.kind == kind]
-        assumed = ", ".join(dict.fromkeys(f"{e.concat_steps:.0f}" + " (on file)" * e.known for e in mine))
         if mine:
-            note(mine[0].row.job.estimate_text(assumed))
+            counts = [round(number) for e in mine for number in e.updates.values()]
+            between = " to ".join(str(n) for n in dict.fromkeys((min(counts), max(counts))))
+            on_file = " (the baseline's are on file)" * any(e.known for e in mine)
+            note(mine[0].row.job.estimate_text(between + on_file))
 
 
 def _memory(plan: Plan, estimates: Sequence[Estimate]) -> str | None:
@@ -110,6 +126,8 @@ def _memory(plan: Plan, estimates: Sequence[Estimate]) -> str | None:
     )
 
 
-def _between(least: float, most: float) -> str:
-    low, high = duration(least), duration(most)
-    return f"about {low}" if low == high else f"{low} to {high}"
+def _about(seconds: float) -> str:
+    """Return a number with its range."""
+    from icy.experiments.estimate import RANGE
+
+    return f"about {duration(seconds)} ({duration(seconds / RANGE)} to {duration(seconds * RANGE)})"

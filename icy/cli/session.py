@@ -25,6 +25,7 @@ from icy.experiments.results import ProbeResult
 from icy.experiments.run import kept_text, run_plan
 from icy.experiments.trackers.make import watching
 from icy.experiments.watcher import Watcher
+from icy.records.kinds import JobKind, job_kind
 
 from .dry_run import print_plan
 from .exit_codes import DONE, FAILED, Interrupted
@@ -136,11 +137,27 @@ def print_remarks(plan: Plan, result: ProbeResult) -> None:
         note(
             f"Written: {', '.join(str(path) for path in result.paths)}; one file per replicate in {folder / 'records'}."
         )
+    for kind in map(job_kind, plan.kinds):
+        if kind.evaluates and (sentence := _kept_models(plan, kind, result)):
+            note(sentence)
     if result.failures:
         note(
             f"{len(result.failures)} of {counted(len(result.records), 'replicate')} failed; "
             "the same command with --rerun failed tries them again."
         )
+
+
+def _kept_models(plan: Plan, kind: JobKind, result: ProbeResult) -> str:
+    """Return which command evaluates the models of a kind, or how to keep them; "" if there are no results."""
+    if all(record["failed"] for record in result.records):
+        return ""
+    command = f"`icy {kind.evaluates} {shlex.quote(str(plan.store.folder))}`"
+    if all(row.job.keep_models for row in plan.rows if row.job.kind == kind.name):
+        return f"The {kind.noun} were kept: {command} evaluates them."
+    return (
+        f"The {kind.noun} were not kept: the same command with --keep-models trains them again and keeps them, "
+        f"for {command}."
+    )
 
 
 # -- log ---------------------------------------------------------------------------------------------------------------

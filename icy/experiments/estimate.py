@@ -7,6 +7,7 @@ updates consist of (`icy.training.work`), which is counted.
 from __future__ import annotations
 
 import contextlib
+import heapq
 import logging
 import math
 import time
@@ -26,12 +27,13 @@ from icy.training.work import USUAL_RATES, Work
 
 from .plan import Plan, Row
 from .run import stacks_of
+from .steps import expected_updates
 
 log = logging.getLogger(__name__)
 EACH = 3  # rows that are all timed, if there are no more of different cost
-AT_LEAST = 3  # rows to infer others from
-ENOUGH = 7  # of these
-SECONDS = 6.0  # for timing them; no further one is begun after that
+ENOUGH = 7  # rows to infer others from
+SECONDS = 5.0  # for counting and timing; nothing is begun that would take longer
+RANGE = 2**0.5  # of an estimate: from the RANGEth part of it to RANGE times as much
 UPDATE_SECONDS = 0.2  # of the stack that one of these is timed in, about
 # Weights of the usual rates, in rows; what a call costs differs most between machines, and is nearly all on a GPU.
 PRIORS = (0.01, 1.0, 1.0)
@@ -45,48 +47,47 @@ class Estimate:
     Attributes:
         row: the row.
         update_seconds: for one update of one replicate, with all workers at work.
-        baselines: runs of concat to train.
-        others: runs of other grammars to train.
-        concat_steps: steps that the bounds assume: the mean of the baselines on file, else ASSUMED_STEPS.
-        known: whether these steps are on file.
-        cap: the longest another grammar is trained, as a multiple of these steps.
+        seconds: of the row on all workers.
+        updates: expected number of each missing replicate.
+        known: whether the baseline's updates are on file.
         stack: replicates that are trained together.
         memory: bytes that each of them takes at the peak, beside what a process takes anyhow; None where it cannot be
             measured.
         process: bytes that a process takes anyhow, on a CPU.
         timed: whether this row was timed, or inferred from others.
+        stacks: seconds of each of its stacks, baselines first.
     """
 
     row: Row
     update_seconds: float
-    baselines: int
-    others: int
-    concat_steps: float
+    seconds: float
+    updates: Mapping[Replicate, float]
     known: bool
-    cap: float
     stack: int
     memory: int | None
     process: int | None = None
     timed: bool = True
+    stacks: Sequence[float] = ()
 
     @property
     def least(self) -> float:
-        """Seconds if every grammar is as easy as concat."""
-        return self.update_seconds * self.concat_steps * (self.baselines + self.others)
+        """The lower end of the range."""
+        return self.seconds / RANGE
 
     @property
     def most(self) -> float:
-        """Seconds if every other grammar is trained up to its limit."""
-        return self.update_seconds * self.concat_steps * (self.baselines + self.cap * self.others)
+        """The upper end of the range, twice the lower end."""
+        return self.seconds * RANGE
 
 
-def estimate(plan: Plan, updates: int = 3, told: Told = lambda doing: None) -> list[Estimate]:
+def estimate(plan: Plan, updates: int = 3, told: Told = lambda doing: None, within: float = SECONDS) -> list[Estimate]:
     """Estimate the cost of every row that has something to train.
 
     Args:
         plan: what is going to be done.
         updates: how many are timed, of few rows.
         told: called with what is being done, in a few words, before it is.
+        within: seconds for timing; no row is begun that would take longer.
 
     Returns:
         An estimate per row with missing replicates; none of a row that raises, with a remark in the log.
@@ -97,12 +98,30 @@ def estimate(plan: Plan, updates: int = 3, told: Told = lambda doing: None) -> l
     jobs = {row.job.row: _rehearsal(row, plan) for row in plan.rows if row.missing}
     errors: list[Exception] = []
     different = {_alike(job): job for job in jobs.values()}
-    costs = _Costs(updates, told, errors)
-    known = costs.timed(different) if len(different) <= EACH else costs.inferred(different)
+    known = _Costs(updates, told, errors, time.monotonic() + within).find(different)
     rows = [row for row in plan.rows if row.missing and _alike(jobs[row.job.row]) in known]
     if errors and not rows:
         raise errors[0]
     return [_estimate_row(row, plan, known[_alike(jobs[row.job.row])]) for row in rows]
+
+
+def total_seconds(plan: Plan, estimates: Sequence[Estimate], start: float = 0.0) -> float:
+    """Return the seconds of all rows on the workers of a plan, each of which takes the next stack when it is free.
+
+    Args:
+        plan: what is going to be done.
+        estimates: of its rows.
+        start: seconds before the first stack begins.
+    """
+    return start + _shared([seconds for one in estimates for seconds in one.stacks], plan.workers)
+
+
+def _shared(stacks: Sequence[float], workers: int) -> float:
+    """Return when the last of some stacks ends, if each worker takes the next one when it is free."""
+    ends = [0.0] * max(1, workers)
+    for seconds in stacks:
+        heapq.heapreplace(ends, ends[0] + seconds)
+    return max(ends)
 
 
 def _rehearsal(row: Row, plan: Plan) -> Job:
@@ -116,22 +135,35 @@ def _alike(job: Job) -> str:
 
 
 def _estimate_row(row: Row, plan: Plan, known: _Rehearsal) -> Estimate:
-    on_file = [steps for steps in row.baselines().values() if not isinstance(steps, str)]
-    expected = row.job.expected_steps(sum(on_file) / len(on_file) if on_file else None)
-    baselines = sum(row.job.is_baseline(r) for r in row.missing) if expected.apart else 0
+    updates = expected_updates(row)
+    device, workers = _device(plan), max(1, plan.workers)
+    stacks = [_stack_seconds([updates[r] for r in job.replicates], known) for job in stacks_of(row, device, workers)]
     return Estimate(
         row,
-        known.seconds / known.stack / max(1, plan.workers),
-        baselines,
-        len(row.missing) - baselines,
-        expected.steps,
-        expected.known,
-        expected.cap,
+        known.seconds / known.stack / workers,
+        _shared(stacks, workers),
+        updates,
+        row.job.expected_steps(_mean_baseline(row)).known,
         known.stack,
         None if known.peak is None else known.peak // known.stack,
         known.process,
         known.timed,
+        stacks,
     )
+
+
+def _mean_baseline(row: Row) -> float | None:
+    on_file = [steps for steps in row.baselines().values() if not isinstance(steps, str)]
+    return sum(on_file) / len(on_file) if on_file else None
+
+
+def _stack_seconds(updates: Sequence[float], known: _Rehearsal) -> float:
+    """Return the seconds of a stack whose replicates leave it after these updates."""
+    total, before = known.setup, 0.0
+    for place, steps in enumerate(sorted(updates)):
+        total += (steps - before) * known.of_size(len(updates) - place)
+        before = steps
+    return total
 
 
 def largest_stack(row: Row, plan: Plan) -> tuple[Replicate, ...]:
@@ -145,13 +177,29 @@ def _device(plan: Plan) -> str:
 
 
 class _Rehearsal(NamedTuple):
-    """Replicates of a stack, seconds for an update of it, bytes at its peak, and bytes of the process before."""
+    """Cost of a stack.
+
+    Attributes:
+        stack: number of replicates.
+        seconds: for an update of the stack.
+        peak: bytes at its peak.
+        process: bytes of the process before.
+        timed: whether it was timed.
+        setup: seconds before its first update.
+        fixed: share of an update's seconds that does not depend on the number of replicates.
+    """
 
     stack: int
     seconds: float
     peak: int | None
     process: int | None
     timed: bool = True
+    setup: float = 0.0
+    fixed: float = 0.0
+
+    def of_size(self, replicates: int) -> float:
+        """Return the seconds of an update of so many replicates."""
+        return self.seconds * (self.fixed + (1 - self.fixed) * replicates / self.stack)
 
     def of_stack(self, replicates: int) -> _Rehearsal:
         """Return the same of a larger stack, if every replicate costs as much."""
@@ -169,92 +217,177 @@ class _Costs:
         updates: how many are timed, of few stacks.
         told: called before each.
         errors: what could not be timed, and why.
+        until: when no further one is begun, by the monotonic clock.
     """
 
     updates: int
     told: Told
     errors: list[Exception]
+    until: float
     _kinds: set[str] = field(default_factory=set)
+    _failed: set[str] = field(default_factory=set)
+    _slowness: list[float] = field(default_factory=list)  # of this machine, by what was timed
 
-    def timed(self, jobs: Mapping[str, Job]) -> dict[str, _Rehearsal]:
-        """Time every job."""
-        found = {key: self._time(job, self.updates, f"timing {job.name}") for key, job in jobs.items()}
-        return {key: one for key, one in found.items() if one is not None}
-
-    def inferred(self, jobs: Mapping[str, Job]) -> dict[str, _Rehearsal]:
-        """Time a few jobs, and infer the others of their kind from what their updates consist of."""
+    def find(self, jobs: Mapping[str, Job]) -> dict[str, _Rehearsal]:
+        """Time as many jobs as there is time for, and infer the others of their kind."""
         works = self._count(jobs)
         found: dict[str, _Rehearsal] = {}
         for kind in dict.fromkeys(job.kind for job in jobs.values()):
-            mine = {key: (jobs[key], work) for key, work in works.items() if jobs[key].kind == kind}
-            alone = [key for key, (_, work) in mine.items() if work is None or not any(work.units(1))]
-            for key in alone:  # cheap ones, as they only look things up
-                job = mine.pop(key)[0]
-                one = self._time(replace(job, replicates=job.replicates[:1]), 1, f"timing {job.name}")
+            mine = {key: job for key, job in jobs.items() if job.kind == kind and key not in self._failed}
+            counted = {key: work for key, job in mine.items() if (work := works.get(key)) is not None and _some(work)}
+            few, alone = len(mine) <= EACH, [key for key in mine if key in works and key not in counted]
+            for key in alone:  # cheap ones, as they only look things up, or those of which only timing tells
+                one = self._one(mine[key], None, self.updates if few else 1, whole=few)
                 if one is not None:
-                    found[key] = one.of_stack(len(job.replicates))
-            counted = {key: (job, work) for key, (job, work) in mine.items() if work is not None}
-            few = len(counted) <= EACH
-            found |= self.timed({key: job for key, (job, _) in counted.items()}) if few else self._infer(counted)
+                    found[key] = one
+            found |= self._timed(mine, counted) if few else self._infer(mine, counted)
+            rest = {key: job for key, job in mine.items() if key not in found and key not in self._failed}
+            found |= self._guess(rest, {key: one for key, one in found.items() if key in mine}, works)
         return found
 
     def _count(self, jobs: Mapping[str, Job]) -> dict[str, Work | None]:
         found: dict[str, Work | None] = {}
+        half = time.monotonic() + (self.until - time.monotonic()) / 2
         for place, (key, job) in enumerate(jobs.items(), start=1):
+            if place > EACH and time.monotonic() > half:
+                break
             self.told(f"counting the operations of {job.name}, {place} of {len(jobs)}")
-            with self._failing(job), one_thread() if job.device == "cpu" else contextlib.nullcontext():
+            with self._failing(job, key), one_thread() if job.device == "cpu" else contextlib.nullcontext():
                 found[key] = job.work()
         return found
 
-    def _infer(self, jobs: Mapping[str, tuple[Job, Work]]) -> dict[str, _Rehearsal]:
-        """Time some of these jobs, spread over all of them by cost, and infer all; if these tell no time, time all."""
-        tried = self._sample(jobs)
+    def _timed(self, jobs: Mapping[str, Job], works: Mapping[str, Work]) -> dict[str, _Rehearsal]:
+        """Time every job."""
+        found = {key: self._one(jobs[key], work, self.updates) for key, work in works.items()}
+        return {key: one for key, one in found.items() if one is not None}
+
+    def _infer(self, jobs: Mapping[str, Job], works: Mapping[str, Work]) -> dict[str, _Rehearsal]:
+        """Time some of these jobs, spread over all of them by cost, and infer all."""
+        tried = self._sample(jobs, works)
         timed = {key: one for key, one in tried.items() if one.seconds > 0}  # NaN where a job reports only once
         if not timed:
-            rest = self.timed({key: job for key, (job, _) in jobs.items() if key not in tried})
-            return rest | {key: one.of_stack(len(jobs[key][0].replicates)) for key, one in tried.items()}
-        rates = fitted_rates([(jobs[key][1], one.stack, one.seconds) for key, one in timed.items()])
-        peaks = [(jobs[key][1].kept, one.peak / one.stack) for key, one in timed.items() if one.peak]
-        memory = fitted_memory(peaks)
+            return {key: one.of_stack(len(jobs[key].replicates)) for key, one in tried.items()}
+        rates = fitted_rates([(works[key], one.stack, one.seconds) for key, one in timed.items()])
+        peaks = [(works[key].kept, one.peak / one.stack) for key, one in timed.items() if one.peak]
+        memory, setup = fitted_memory(peaks), float(np.median([one.setup for one in timed.values()]))
         process = next(iter(timed.values())).process
         found = {}
-        for key, (job, work) in jobs.items():
-            stack = len(job.replicates)
+        for key, work in works.items():
+            stack = len(jobs[key].replicates)
             seconds = _seconds(rates, work, stack, timed.get(key))
             peak = None if memory is None else int(stack * (memory[0] + memory[1] * work.kept))
-            found[key] = _Rehearsal(stack, seconds, peak, process, key in timed)
+            fixed = rates[0] * work.calls / float(np.dot(rates, work.units(stack)))
+            found[key] = _Rehearsal(stack, seconds, peak, process, key in timed, setup, fixed)
         return found
 
-    def _sample(self, jobs: Mapping[str, tuple[Job, Work]]) -> dict[str, _Rehearsal]:
+    def _sample(self, jobs: Mapping[str, Job], works: Mapping[str, Work]) -> dict[str, _Rehearsal]:
         """Time some of these jobs, each in a small stack."""
         tried: dict[str, _Rehearsal] = {}
-        began = time.monotonic()
-        for key in spread_out(sorted(jobs, key=lambda key: jobs[key][1].usual_seconds(1)), ENOUGH):
-            if len(tried) >= AT_LEAST and time.monotonic() - began > SECONDS:
-                break
-            job, work = jobs[key]
+        for key in spread_out(sorted(works, key=lambda key: works[key].usual_seconds(1)), ENOUGH):
+            work = works[key]
             few = max(1, int(UPDATE_SECONDS / work.usual_seconds(1)))
-            one = self._time(replace(job, replicates=job.replicates[:few]), 1, f"timing {job.name}")
+            one = self._one(replace(jobs[key], replicates=jobs[key].replicates[:few]), work, 1)
             if one is not None:
                 tried[key] = one
         return tried
 
-    def _time(self, job: Job, updates: int, doing: str) -> _Rehearsal | None:
-        self.told(doing)
-        with self._failing(job):
+    def _guess(
+        self, jobs: Mapping[str, Job], found: Mapping[str, _Rehearsal], works: Mapping[str, Work | None]
+    ) -> dict[str, _Rehearsal]:
+        """Infer jobs for which there was no time: by their work, else from the timed ones, by relative cost."""
+        timed = [one.seconds / one.stack for one in found.values() if one.seconds > 0]
+        guessed = {}
+        for key, job in jobs.items():
+            work, stack = works.get(key), len(job.replicates)
+            if work is not None and _some(work):
+                seconds, peak = work.usual_seconds(stack) * self.slowness, int(2 * work.kept * stack)
+                guessed[key] = _Rehearsal(stack, seconds, peak, None, timed=False)
+            elif timed:
+                guessed[key] = _Rehearsal(stack, float(np.median(timed)) * stack, None, None, timed=False)
+            else:  # nothing is known of it without timing it
+                one = self._one(replace(job, replicates=job.replicates[:1]), None, 1, whole=True)
+                if one is not None:
+                    guessed[key] = one.of_stack(stack)
+                    timed.append(one.seconds / one.stack)
+        return guessed
+
+    @property
+    def slowness(self) -> float:
+        """How much longer this machine takes than a usual one: by what was timed, else by a product of matrices."""
+        if not self._slowness:
+            self._slowness.append(_measured_slowness())
+        return self._slowness[-1]
+
+    def _one(self, job: Job, work: Work | None, updates: int, whole: bool = False) -> _Rehearsal | None:
+        """Time a job, or a part of its stack, if there is time for it."""
+        left = self.until - time.monotonic()
+        stack = len(job.replicates)
+        if work is None:
+            if left <= 0 and not whole:
+                return None
+            found = self._time(job if whole else replace(job, replicates=job.replicates[:1]), updates)
+            return None if found is None else found.of_stack(stack)
+
+        def expected(replicates: int, updates: int) -> float:
+            return work.usual_seconds(replicates) * self.slowness * (2 * updates + 1)
+
+        whole_stack = ((stack, count) for count in dict.fromkeys((4 * updates, updates, 1)))
+        for replicates, count in (*whole_stack, (max(1, stack // 4), 1), (1, 1)):
+            if expected(replicates, count) <= (left / 4 if count > updates else left):
+                break
+        else:
+            return None
+        found = self._time(replace(job, replicates=job.replicates[:replicates]), count)
+        if found is None:
+            return None
+        usual = work.usual_seconds(found.stack)
+        if found.seconds > 0:
+            self._slowness.append(found.seconds / usual)
+        found = found._replace(fixed=work.usual_seconds(0) / usual)
+        if found.stack == stack or replicates == stack:  # the other case: it did not fit in memory
+            return found
+        times = work.usual_seconds(stack) / usual
+        peak = None if found.peak is None else found.peak * stack // found.stack
+        fixed = work.usual_seconds(0) / work.usual_seconds(stack)
+        return found._replace(stack=stack, seconds=found.seconds * times, peak=peak, fixed=fixed)
+
+    def _time(self, job: Job, updates: int) -> _Rehearsal | None:
+        self.told(f"timing {job.name}")
+        with self._failing(job, _alike(job)):
             first = job.kind not in self._kinds
             self._kinds.add(job.kind)
             return _rehearsed(job, updates, first)
         return None
 
     @contextlib.contextmanager
-    def _failing(self, job: Job) -> Iterator[None]:
+    def _failing(self, job: Job, key: str) -> Iterator[None]:
         """Keep what a model raises: the other rows are worth knowing of."""
         try:
             yield
         except Exception as error:
             self.errors.append(error)
+            self._failed.add(key)
             log.warning("%s cannot be timed: %s", job.name, what_and_where(error))
+
+
+def _some(work: Work) -> bool:
+    """Return whether anything was counted."""
+    return any(work.units(1))
+
+
+def _measured_slowness() -> float:
+    """Return how much longer a product of matrices takes on this machine than on a usual one."""
+    import torch
+
+    size, count = 512, 10
+    matrix = torch.ones(size, size, dtype=torch.float32, device="cpu")
+    with one_thread():
+        matrix @ matrix
+        began = time.perf_counter()
+        for _ in range(count):
+            matrix @ matrix
+    # A forward pass is a third of what the usual rates are of.
+    return (time.perf_counter() - began) / (count * 2 * size**3 * USUAL_RATES[2] / 3)
 
 
 def _seconds(rates: NDArray[np.float64], work: Work, stack: int, timed: _Rehearsal | None) -> float:
@@ -332,6 +465,8 @@ def _rehearsed_whole(job: Job, updates: int, first: bool) -> _Rehearsal:
     with one_thread() if job.device == "cpu" else contextlib.nullcontext():
         if first:  # what is loaded and taken once, whatever is trained, is no replicate's
             replace(job, replicates=job.replicates[:1]).rehearse(1)
+        began = time.perf_counter()
         with PeakMemory(job.device) as peak:
             seconds = job.rehearse(updates)
-    return _Rehearsal(len(job.replicates), seconds, peak.bytes, peak.before)
+        setup = time.perf_counter() - began - (0 if math.isnan(seconds) else 2 * updates * seconds)
+    return _Rehearsal(len(job.replicates), seconds, peak.bytes, peak.before, setup=max(0.0, setup))

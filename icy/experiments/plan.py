@@ -19,6 +19,7 @@ from icy.records.record import NO_BASELINE, Record
 from icy.records.store import Store, folder_of, to_run
 from icy.records.versions import Versions
 from icy.training.job import Job, Replicate, check_engine
+from icy.training.runners.base import one_thread
 
 from .combinations import combinations
 from .idle import tell_idle
@@ -167,7 +168,8 @@ def plan_rows(spec: RunSpec) -> list[Row]:
     if spec.keep_models and kind.model is None:
         raise InvalidSettingError(f"Jobs of kind '{kind.name}' keep no models; leave out keep_models (--keep-models).")
     where["keep_models"] = spec.keep_models
-    jobs = kind.make_jobs(spec)
+    with one_thread():  # to try models out is quick, and slow where threads wait for each other on a busy machine
+        jobs = kind.make_jobs(spec)
     for job in jobs:
         job.check_config()
     store = store_of(spec)

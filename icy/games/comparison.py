@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from icy.core.checks import whole_number
 from icy.core.conventions import conventions_json
-from icy.core.errors import UnknownNameError, unknown
-from icy.core.fields import checked
+from icy.core.errors import InvalidSettingError, UnknownNameError, unknown
+from icy.core.fields import checked, differing
 from icy.core.surroundings import standard_state
+from icy.core.text import counted
 
 from .conventions import game_conventions
 from .final import evaluate_agents
 from .kept import KeptAgents, kept_agents
 from .oracles import ORACLES, make_oracle
 from .playing import Agents, Learned
-from .rules import Rules
+from .settings import LearningSettings
 from .setup import Setup
 from .spoken import Spoken
 from .turn_settings import TurnSettings
-from .turns import Turns
+from .turns import Turns, rules_of
 from .worlds.factory import make_world
 
 if TYPE_CHECKING:
     import pandas as pd
 
+log = logging.getLogger(__name__)
+USUAL_WORLD = "thing"  # of oracles without trained agents
+TOLD = ("rule_length", "targets", "distractors", "distractor_kind")  # of a game, whatever their values
+EVALUATION = ("turns", "topsim_of", "unmatched")  # settings of learning that scores depend on
 TRAINING = ("channel", "word_size", "message_length", "steps", "settings")  # what tells trainings apart
 
 
@@ -64,6 +71,20 @@ class Player:
         return {name: str(getattr(self.learned, name)) for name in TRAINING[:-1]} | {"settings": changes}
 
     @property
+    def game(self) -> str:
+        """The game and its evaluation in words: agents whose scores can be compared have the same text."""
+        setup, turns = self.setup, self.setup.of_turns(self.distractor_kind)
+        learning = differing(setup.learning, LearningSettings())
+        settings = {
+            **{f"world.{name}": value for name, value in setup.world_options.items()},
+            "message_length": setup.message_length,
+            **{name: getattr(turns, name) for name in TOLD},
+            **differing(turns, TurnSettings(**{name: getattr(turns, name) for name in TOLD})),
+            **{f"evaluation.{name}": value for name, value in learning.items() if name in EVALUATION},
+        }
+        return ", ".join([setup.world, *(f"{name}={value}" for name, value in settings.items())])
+
+    @property
     def turns(self) -> Turns:
         """Turns of their game."""
         return Turns(self.setup.made_world, self.setup.of_turns(self.distractor_kind), [0])
@@ -74,13 +95,14 @@ class GameChanges:
     """A game, as far as it is to be another than the one in which agents learned.
 
     Attributes:
-        world: name of the world, of agents that know the rules; others have theirs.
+        world: name of the world, of agents that know the rules; by default that of the trained agents beside them, or
+            "thing".
         world_options: arguments of the world.
         turns: settings of turns, by name.
         count: number of turns of an evaluation.
     """
 
-    world: str = "thing"
+    world: str | None = None
     world_options: Mapping[str, Any] | None = None
     turns: Mapping[str, Any] | None = None
     count: int | None = None
@@ -103,30 +125,48 @@ class GameChanges:
 
 
 @standard_state()
-def players(who: str | Path, game: GameChanges | None = None, **where: Any) -> list[Player]:
+def players(who: str | Path | Sequence[str | Path], game: GameChanges | None = None, **where: Any) -> list[Player]:
     """Return agents in their games.
 
+    Agents that know the rules play the game of the trained agents among `who`, each once for every game of theirs. A
+    warning names those that cannot.
+
     Args:
-        who: a name of ORACLES, or a results folder, pack or .safetensors file of agents that were kept.
-        game: what is to be different of their games; of oracles, their game.
+        who: one or several: a name of ORACLES, or a results folder, pack or .safetensors file of agents that were kept.
+        game: what is to be different of their games; of oracles alone, their game.
         **where: of the agents that were kept only these, by the names of records: seed=124.
 
     Raises:
         IcyError: there are none, or a game that cannot be.
     """
     game = GameChanges() if game is None else game
-    if str(who) in ORACLES:
-        return [_oracle(str(who), game)]
-    if not Path(who).exists():
-        raise unknown("oracle, folder or file of agents", str(who), list(ORACLES))
-    return [_learned(kept, game) for kept in kept_agents(who, **where)]
+    asked = [who] if isinstance(who, (str, Path)) else list(who)
+    found = {name: _trained(name, game, where) for name in asked if str(name) not in ORACLES}
+    games = {player.game: player for players in found.values() for player in players}
+    return [player for name in asked for player in found.get(name) or _oracles(str(name), game, list(games.values()))]
+
+
+def _trained(path: str | Path, game: GameChanges, where: Mapping[str, Any]) -> list[Player]:
+    if not Path(path).exists():
+        raise unknown("oracle, folder or file of agents", str(path), list(ORACLES))
+    return [_learned(kept, game) for kept in kept_agents(path, **where)]
 
 
 def _learned(kept: KeptAgents, game: GameChanges) -> Player:
     _require_registered(kept)
-    setup, kind = game.of(kept.setup, kept.distractor_kind)
+    learned = kept.setup
+    if game.world not in (None, learned.world):
+        raise InvalidSettingError(
+            f"{kept.label}, learned in the world '{learned.world}' and plays in no other; leave out world (--world)."
+        )
+    setup, kind = game.of(learned, kept.distractor_kind)
+    if setup.made_world.shape != learned.made_world.shape:
+        raise InvalidSettingError(
+            f"{kept.label}, learned on objects of shape {learned.made_world.shape}, and those of this game have shape "
+            f"{setup.made_world.shape}; leave out the options of the world (--world-options)."
+        )
     agents = Learned(kept.model(setup), setup.made_world)
-    return Player(kept.label, int(kept.card["seed"]), setup, kind, agents, kept.setup)
+    return Player(kept.label, int(kept.card["seed"]), setup, kind, agents, learned)
 
 
 def _require_registered(kept: KeptAgents) -> None:
@@ -148,15 +188,34 @@ def one_player(who: str | Path, game: GameChanges | None = None, **where: Any) -
     return players(who, game, **where)[0]
 
 
-def _oracle(name: str, game: GameChanges) -> Player:
-    world = make_world(game.world, **(game.world_options or {}))
-    given = dict(game.turns or {})
-    bare = Setup(
-        world=game.world, channel="gs", word_size=len(world.concepts), message_length=given.get("rule_length", 1)
-    )
-    setup, kind = game.of(bare, "auto")
-    rules = Rules.of(world, setup.turns.rule_length)
-    return Player(name, 0, setup, kind, make_oracle(name, rules))
+def _oracles(name: str, game: GameChanges, beside: Sequence[Player]) -> Iterator[Player]:
+    """Yield an oracle in the game of each of some trained agents, or alone in the game that was asked for."""
+    if not beside:
+        yield _oracle(name, *_usual_game(game))
+    reasons: Counter[str] = Counter()
+    for player in beside:
+        try:
+            yield _oracle(name, player.setup, player.distractor_kind)
+        except InvalidSettingError as error:
+            reasons[str(error)] += 1
+    for reason, games in reasons.items():
+        log.warning("Left out: %s in %s of %s. %s", name, games, counted(len(beside), "game"), reason)
+
+
+def _oracle(name: str, setup: Setup, distractor_kind: str) -> Player:
+    """Return an oracle in a game, with a word for every concept in place of the channel of trained agents."""
+    rules = rules_of(setup.made_world, setup.turns)
+    agents = make_oracle(name, rules, setup.message_length)
+    own = replace(setup, channel="gs", channel_options={}, word_size=len(rules.concepts))
+    return Player(name, 0, own, distractor_kind, agents)
+
+
+def _usual_game(game: GameChanges) -> tuple[Setup, str]:
+    """Return the game that was asked for, with a word in a message for every concept of a rule."""
+    name = USUAL_WORLD if game.world is None else game.world
+    concepts = len(make_world(name, **(game.world_options or {})).concepts)
+    length = dict(game.turns or {}).get("rule_length", 1)
+    return game.of(Setup(world=name, channel="gs", word_size=concepts, message_length=length), "auto")
 
 
 @standard_state()
@@ -171,9 +230,10 @@ def compare(
         **where: see `players`.
 
     Returns:
-        The columns `agents`, `seed`, `world`, those of TRAINING (what agents learned with), `rule_length`, `targets`,
-        `distractors` and `distractor_kind` (what they play), the scores of `icy.games.evaluate_agents`, and the
-        `conventions` of the metrics among them, as JSON.
+        The columns `agents`, `seed`, `game` (the game in words: only rows of the same game can be compared), `world`,
+        those of TRAINING (what agents learned with), `rule_length`, `targets`, `distractors` and `distractor_kind`
+        (what they play), the scores of `icy.games.evaluate_agents`, and the `conventions` of the metrics among them,
+        as JSON.
 
     Example:
         >>> from icy.games import GameChanges, compare
@@ -183,13 +243,12 @@ def compare(
     """
     import pandas as pd
 
-    asked = [who] if isinstance(who, (str, Path)) else list(who)
     rows = []
-    for player in [one for name in asked for one in players(name, game, **where)]:
+    for player in players(who, game, **where):
         scores, _ = player.evaluate()
         turns = player.setup.turns
-        about = {"agents": player.label, "seed": player.seed, "world": player.setup.world, **player.training}
-        about |= {name: getattr(turns, name) for name in ("rule_length", "targets", "distractors")}
+        about = {"agents": player.label, "seed": player.seed, "game": player.game, "world": player.setup.world}
+        about |= player.training | {name: getattr(turns, name) for name in ("rule_length", "targets", "distractors")}
         used = conventions_json(game_conventions({"settings": {"setup": player.setup.config()}}))
         rows.append({**about, "distractor_kind": player.distractor_kind, **scores, "conventions": used})
     return pd.DataFrame(rows)

@@ -29,11 +29,14 @@ from .job import GameJob
 from .model import game_loss, make_game_model
 from .playing import looks, packed, spoken
 from .runner import Runner
-from .setup import IMAGE_AXES
+from .setup import IMAGE_AXES, Setup
 from .turns import TEST, TRAINING, VALIDATION, Turns
 
 RESUMED = tuple(f.name for f in fields(Runner) if f.name != "replicate")  # what a checkpoint has of each
 PEAK = 1.4  # times what a forward pass keeps: measured with conv4 on batches of 2 to 8
+FINAL_PLAYS = 3  # evaluations of the final weights: held-out rules, seen ones, and relaxed messages
+SCORING = 2e-3  # seconds for the scores of a turn of the last evaluation, on one core of a server
+FORWARD = 1 / 3  # of the time of an update: a forward pass alone
 
 
 def train(job: Job, report: Report | None = None) -> Iterator[Outcome]:
@@ -200,9 +203,18 @@ class Course(Lockstep):
 
 
 def seconds_per_update(job: GameJob, updates: int) -> float:
-    """Return the seconds of an update of all replicates, the first few left out."""
+    """Return the seconds of an update of all replicates with its share of the evaluations, the first few left out."""
     course = Course(job, job.replicates)
     course.advance(1)
     began = time.perf_counter()
     course.advance(1 + max(updates, 1))
-    return (time.perf_counter() - began) / max(updates, 1)
+    update = (time.perf_counter() - began) / max(updates, 1)
+    scoring = SCORING * job.setup.learning.turns * len(job.replicates)
+    return update * (1 + _evaluations(job.setup) / job.setup.steps) + scoring / job.setup.steps
+
+
+def _evaluations(setup: Setup) -> float:
+    """Return how many updates all evaluations take as long as: their turns are played forward alone."""
+    learning = setup.learning
+    count = setup.steps / learning.epoch + FINAL_PLAYS
+    return count * learning.turns / learning.batch_size * FORWARD

@@ -79,7 +79,7 @@ def evaluate_agents(
     Returns:
         `accuracy`, on phrases that training never showed, if there are any; `soft_accuracy`, of agents that learned the
         same with messages as training makes them; `seen_accuracy` and `seen_cbm`, on phrases that it showed; and the
-        scores of `icy.games.evaluation.MEASURES`.
+        scores of `icy.games.evaluation.MEASURES`. `topsim` of embeddings is NaN for agents that perceive nothing.
     """
     turns, learning = Turns(setup.made_world, setup.of_turns(distractor_kind), [0], device), setup.learning
 
@@ -87,22 +87,25 @@ def evaluate_agents(
         return play(who, turns, setup.turns.targets, purpose, learning.turns, learning.batch_size)
 
     test, seen = played(TEST), played(TEST_SEEN)
-    said, soft = test.spoken, math.nan
+    said, soft, topsim_of = test.spoken, math.nan, learning.topsim_of
     if isinstance(agents, Learned):
         soft = played(TEST, replace(agents, sampling=True)).accuracy
-        if learning.topsim_of != "phrase":
-            said = replace(said, objects=_objects(agents, turns, setup))
-    scores = language_scores(said, learning.topsim_of, learning.unmatched)
+    perceives = topsim_of != "embedding" or isinstance(agents, Learned)
+    if topsim_of != "phrase" and perceives:
+        said = replace(said, objects=_objects(agents, turns, setup))
+    scores = language_scores(said, topsim_of if perceives else "phrase", learning.unmatched)
+    if not perceives:
+        scores["topsim"] = math.nan
     of_seen = {"seen_accuracy": seen.accuracy, "seen_cbm": matching(seen.spoken, learning.unmatched).value}
     return {"accuracy": test.accuracy, "soft_accuracy": soft, **of_seen, **scores}, said
 
 
-def _objects(agents: Learned, turns: Turns, setup: Setup) -> np.ndarray[Any, Any]:
+def _objects(agents: Agents, turns: Turns, setup: Setup) -> np.ndarray[Any, Any]:
     """Return what topsim compares in the place of phrases [turn, size]."""
     world, found = setup.made_world, []
     first = torch.tensor(world.first_concepts, dtype=torch.int64, device="cpu")
     for batch in batches(turns, TEST, setup.learning.turns, setup.learning.batch_size):
-        if setup.learning.topsim_of == "embedding":
+        if setup.learning.topsim_of == "embedding" and isinstance(agents, Learned):
             found.append(agents.described(batch))
             continue
         shown = batch.objects if batch.sender_objects is None else batch.sender_objects

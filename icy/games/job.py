@@ -96,7 +96,7 @@ class GameJob(Job):
 
     def estimate_text(self, steps: str) -> str:
         """Return what an estimate rests on."""
-        return f"This is an estimate for {steps} updates of every replicate; evaluations come on top."
+        return f"This is an estimate for {steps} updates of every replicate, with evaluations."
 
     def expected_steps(self, baseline: float | None) -> ExpectedSteps:
         """Return the number of updates, which is known."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -13,13 +14,15 @@ from torch import Tensor
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.noise import counter_hash, shift
 from icy.core.streams import stream, stream_key
+from icy.core.text import counted
 
 from .playing import Agents, Answers
-from .rules import FREE, Rules
+from .rules import FREE, Rules, RuleSource
 from .turns import TurnBatch
 
 Demanded = Integer[Tensor, "*stack turn attr"]
 TABLE_SEED = 0
+MOST_MESSAGES = 2**62  # of a holistic language, which are numbered
 
 
 def obeying(demanded: Demanded, batch: TurnBatch) -> Bool[Tensor, "*stack turn candidate"]:
@@ -35,10 +38,22 @@ class Ideal:
     Attributes:
         rules: of the game.
         known: how many of them are said; all unless given.
+        length: number of words that a message may have; as many as are said unless given.
+
+    Raises:
+        InvalidSettingError: messages are too short for these words.
     """
 
     rules: Rules
     known: int | None = None
+    length: int | None = None
+
+    def __post_init__(self) -> None:
+        said = self.rules.length if self.known is None else self.known
+        if self.length is not None and self.length < said:
+            raise InvalidSettingError(
+                f"It says a word for each of {counted(said, 'concept')}, and a message has {self.length}."
+            )
 
     def play(self, batch: TurnBatch) -> Answers:
         """Play turns; the listener takes what has all that was said."""
@@ -63,34 +78,37 @@ class Ideal:
 
 
 class Holistic:
-    """A message of its own for every rule, drawn at random, as long and of as many words as the ideal ones.
+    """A message of its own for every rule, drawn at random, of as many different words as there are concepts.
 
     Args:
         rules: of the game.
+        length: number of words in a message; by default that of the ideal ones.
 
     Raises:
         InvalidSettingError: there are fewer such messages than rules.
     """
 
-    def __init__(self, rules: Rules) -> None:
-        base, length = len(rules.concepts), rules.length
+    def __init__(self, rules: Rules, length: int | None = None) -> None:
+        base, length = len(rules.concepts), rules.length if length is None else length
         if base**length < rules.count:
             raise InvalidSettingError(
                 f"There are {base**length} messages of {length} words, and {rules.count} rules to tell apart."
             )
+        told = min(length, int(math.log(MOST_MESSAGES, base)))  # words that distinguish rules; the others are random
         draws = stream(TABLE_SEED, "games", "holistic")
-        numbers = draws.choice(base**length, rules.count, replace=False)
-        digits = numbers[:, None] // base ** np.arange(length - 1, -1, -1) % base
-        self.rules, self.base = rules, base
-        self.table = torch.from_numpy(digits)
+        numbers = draws.choice(base**told, rules.count, replace=False)
+        self._places = base ** np.arange(told - 1, -1, -1)
+        words = numbers[:, None] // self._places % base
+        rest = draws.integers(base, size=(rules.count, length - told))
+        self.rules, self.table = rules, torch.from_numpy(np.concatenate([words, rest], 1))
         order = np.argsort(numbers)
         self._sorted, self._rule = torch.from_numpy(numbers[order]), torch.from_numpy(order)
 
     def play(self, batch: TurnBatch) -> Answers:
         """Play turns; the listener knows of what rule a message is."""
         words = self.table[batch.numbers[0, 0].cpu()]
-        place = self.base ** torch.arange(self.rules.length - 1, -1, -1, device="cpu")
-        found = self._rule[torch.searchsorted(self._sorted, (words * place).sum(-1))]
+        numbers = (words[..., : len(self._places)] * torch.from_numpy(self._places)).sum(-1)
+        found = self._rule[torch.searchsorted(self._sorted, numbers)]
         return Answers(words, obeying(self.rules.table[found.to(self.rules.table.device)], batch))
 
 
@@ -99,41 +117,50 @@ class Random:
     """Random words and random answers.
 
     Attributes:
-        rules: of the game, as long and of as many words as whose ideal messages these are.
+        rules: of the game; there are as many different words as concepts.
+        length: number of words in a message; by default that of the ideal ones.
     """
 
     rules: Rules
+    length: int | None = None
 
     def play(self, batch: TurnBatch) -> Answers:
         """Play turns."""
         keys = batch.keys[0, 0]
-        places = torch.arange(self.rules.length, device=keys.device)
+        places = torch.arange(self.length or self.rules.length, device=keys.device)
         own = counter_hash(keys[:, :1] ^ stream_key(TABLE_SEED, "games", "random words"), places)
         answers = counter_hash(keys ^ stream_key(TABLE_SEED, "games", "random answers"), torch.zeros_like(keys))
         return Answers(shift(own, 33) % len(self.rules.concepts), (shift(answers, 33) & 1).bool())
 
 
-ORACLES: dict[str, tuple[Callable[[Rules], Agents], str]] = {
-    "ideal": (Ideal, "A word for every concept, and a listener that knows them."),
-    "literal": (lambda rules: Ideal(rules, known=1), "The same, of which only the first word is said."),
+ORACLES: dict[str, tuple[Callable[[Rules, int], Agents], str]] = {
+    "ideal": (
+        lambda rules, length: Ideal(rules, length=length),
+        "A word for every concept, and a listener that knows them.",
+    ),
+    "literal": (
+        lambda rules, length: Ideal(rules, known=1, length=length),
+        "The same, of which only the first word is said.",
+    ),
     "holistic": (Holistic, "A message of its own for every phrase, drawn at random, and a listener that knows them."),
     "random": (Random, "Random words and random answers."),
 }
 
 
-def make_oracle(name: str, rules: Rules) -> Agents:
+def make_oracle(name: str, rules: RuleSource, message_length: int | None = None) -> Agents:
     """Return agents that know the rules, by the name of their language.
 
     Args:
         name: of ORACLES: "ideal", "literal", "holistic" or "random".
-        rules: conjunctions of concepts.
+        rules: of the game.
+        message_length: number of words in a message of the game; by default that of a rule's concepts.
 
     Raises:
         UnknownNameError: there are none of this name.
-        InvalidSettingError: a language that these rules do not have.
+        InvalidSettingError: a language that these rules or messages do not allow.
     """
     if name not in ORACLES:
         raise unknown("oracle", name, list(ORACLES))
     if not isinstance(rules, Rules):
         raise InvalidSettingError("Oracles know rules that are conjunctions of concepts, and these are others.")
-    return ORACLES[name][0](rules)
+    return ORACLES[name][0](rules, rules.length if message_length is None else message_length)

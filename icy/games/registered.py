@@ -26,5 +26,6 @@ register_job_kind(
         model=f"{__package__}.kept:model_of_record",
         command="games train",
         conventions=f"{__package__}.conventions:game_conventions",
+        evaluates="games eval",
     )
 )

@@ -43,12 +43,12 @@ class GamesSpec(RunSpec):
         perception_options: further arguments of the perception.
         settings: changes to the settings of learning and evaluation, as in learning_rate=0.001; see
             icy.games.LearningSettings.
-        quick: few seeds, updates and turns of evaluation wherever these are not given, to try things out.
+        quick: few seeds and updates wherever these are not given, to try things out; the agents are kept.
     """
 
     function = "icy games train"
     job_kind = "games"
-    small = MappingProxyType({"seeds": 2, "steps": 300})
+    small = MappingProxyType({"seeds": 2, "steps": 300, "keep_models": True})
     axes = ("world", "channel", "rule_length", "sender", "receiver", "targets", "word_size", "message_length", "preset")
 
     world: str | Iterable[str] = "thing"

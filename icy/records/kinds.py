@@ -51,6 +51,7 @@ class JobKind:
             of such jobs can be kept.
         plot: the plot of its learning curves, where that is another than "curves".
         command: its command, where that stands in a group, as in "s2b train".
+        evaluates: the command that evaluates kept models, before the name of their folder, as in "games eval".
         counted: what the first number of a point of its learning curves counts, in the plural; the label of an axis.
         conventions: a function from the configuration of a record to the conventions of the metrics among its measures:
             a dictionary of arguments by metric. An empty configuration asks for the default.
@@ -71,6 +72,7 @@ class JobKind:
     model: Any = None
     plot: str = ""
     command: str = ""
+    evaluates: str = ""
     counted: str = "updates"
     conventions: Any = None
 

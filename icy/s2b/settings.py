@@ -2,8 +2,8 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Self, cast
 
 from icy.config.presets import Departure
 from icy.config.specs import names
@@ -88,6 +88,13 @@ class CompatSettings:
         if compat is not None and not (isinstance(compat, str) and compat in cls.compats):
             raise unknown("compat", str(compat), list(cls.compats))
         return cls(**{**(cls._of_compat(compat, given) if compat else {}), **given})
+
+    def changed(self, *, compat: str | None = None, **given: Any) -> Self:
+        """Return these settings with some changed, and those of `compat` unless they are given. Errors as for `of`."""
+        if compat is not None and compat not in self.compats:
+            raise unknown("compat", str(compat), list(self.compats))
+        own = asdict(cast(Any, self))
+        return self.of(**{**own, **(self._of_compat(compat, {**own, **given}) if compat else {}), **given})
 
     @classmethod
     def _of_compat(cls, compat: str, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -142,8 +142,7 @@ class ProbeJob(LanguageJob):
         """Return what an estimate rests on."""
         return (
             "This is an estimate. The time of 1000 updates is one replicate's share while all workers are busy; the "
-            f"whole supposes that concat takes {steps} updates, and every other grammar from as many to "
-            f"{self.protocol.cap:g} times as many."
+            f"whole supposes {steps} updates of a replicate, as similar models took them."
         )
 
     def summary(self, record: Record) -> str:

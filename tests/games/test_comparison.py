@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from icy.analysis.tables.games import evaluation_table, evaluation_tables
 from icy.core.errors import IcyError
-from icy.games.comparison import GameChanges, compare, one_player, players
+from icy.games import comparison
+from icy.games.comparison import GameChanges, Player, compare, one_player, players
+from icy.games.oracles import ORACLES, make_oracle
+from icy.games.rules import Rules
+from icy.games.settings import LearningSettings
+from icy.games.setup import Setup
 from icy.games.showing import images_of, show_turns, values_of
+from icy.games.turn_settings import TurnSettings
 
 FOUR = GameChanges(turns={"rule_length": 4, "targets": 5}, count=60)
 
@@ -23,6 +32,83 @@ def test_a_row_per_agents_with_their_game() -> None:
     assert rows["accuracy"].iloc[0] == 1
     assert rows["soft_accuracy"].isna().all()
     assert rows["total"].tolist() == [240, 240]
+
+
+AGENTS = {"world": "thing", "channel": "qt", "word_size": 6, "world_options": {"attributes": 3, "values": 4}}
+
+
+def beside(kind: str = "near", message_length: int = 2, evaluation: int = 40, **turns: Any) -> Player:
+    """Return a stand-in for trained agents of a game."""
+    settings = TurnSettings(**{"rule_length": 2, "targets": 3, "distractors": 4, **turns})
+    learning = LearningSettings(turns=evaluation)
+    setup = Setup(**AGENTS, message_length=message_length, turns=settings, learning=learning)  # type: ignore[arg-type]
+    return Player("a+b, seed 1", 1, setup, kind, make_oracle("random", Rules.of(setup.made_world, 2)), setup)
+
+
+def baseline(name: str, *agents: Player) -> list[Player]:
+    return list(comparison._oracles(name, GameChanges(), agents))
+
+
+@pytest.mark.parametrize("name", list(ORACLES))
+@pytest.mark.parametrize(
+    "agents",
+    [
+        beside(),
+        beside("uniform", targets=5),
+        beside(message_length=3, held_out=0.25),
+        beside(rule_sampling="uniform", repeat_target=True, evaluation=60),
+    ],
+)
+def test_baselines_play_the_game_of_the_agents(name: str, agents: Player) -> None:
+    (player,) = baseline(name, agents)
+    assert (player.label, player.game) == (name, agents.game)
+    said = player.agents.play(player.turns.batch("test", 0, 1, 3)).words
+    assert said.shape[-1] == {"ideal": 2, "literal": 1}.get(name, agents.setup.message_length)
+    assert player.learned is None
+
+
+def test_baselines_play_every_game_of_the_agents_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    trained = [beside(), beside(), beside("uniform"), beside(message_length=3)]
+    monkeypatch.setattr(comparison, "_trained", lambda *given: trained)
+    games = list(dict.fromkeys(one.game for one in trained))
+    assert len(games) == 3
+    found = players([tmp_path, "ideal", "random"])
+    assert [(one.label, one.game) for one in found[4:]] == [(name, g) for name in ("ideal", "random") for g in games]
+    rows = compare(["literal", tmp_path])
+    assert [len(table.rows) for table in evaluation_tables(rows)] == [2, 2, 2]
+    assert [table.title for table in evaluation_tables(rows)] == [f"games: {game}" for game in games]
+    assert len(evaluation_table(rows).rows) == 6
+
+
+@pytest.mark.parametrize(
+    ("name", "agents", "why"),
+    [
+        ("ideal", beside(message_length=1), "a word for each of 2 concepts, and a message has 1"),
+        ("holistic", beside(message_length=1), "There are 12 messages of 1 words, and 48 rules"),
+        ("random", beside("groups", rules="formulas", rule_length=1), "conjunctions of concepts"),
+    ],
+)
+def test_baselines_that_cannot_play_are_named(
+    name: str, agents: Player, why: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert [one.game for one in baseline(name, agents, beside())] == [beside().game]
+    assert len(caplog.messages) == 1
+    assert caplog.messages[0].startswith(f"Left out: {name} in 1 of 2 games.")
+    assert why in caplog.messages[0]
+
+
+@pytest.mark.parametrize(("of", "has_topsim"), [("targets", True), ("embedding", False)])
+def test_baselines_have_no_topsim_of_what_only_agents_perceive(of: str, has_topsim: bool) -> None:
+    agents = beside()
+    setup = replace(agents.setup, learning=replace(agents.setup.learning, topsim_of=of))
+    (player,) = baseline("ideal", replace(agents, setup=setup))
+    assert (player.evaluate()[0]["topsim"] > 0) == has_topsim
+
+
+def test_long_messages_of_a_holistic_language() -> None:
+    (player,) = baseline("holistic", beside(message_length=30))
+    scores, said = player.evaluate()
+    assert (scores["accuracy"], said.words.shape[1]) == (1, 30)
 
 
 def test_other_worlds_and_turns() -> None:

@@ -17,7 +17,6 @@ from icy.training.job import Job, Outcome, Reading, Replicate, Report
 from .acquisition import ease_of_acquisition
 from .job import AgentJob
 from .kept import packed_networks
-from .setup import Setup
 from .training import Training
 
 log = logging.getLogger(__name__)
@@ -25,7 +24,8 @@ FLOOR_EPISODES = 250  # at most, of the evaluation at the end, for those who nev
 READ_SEED = 99  # of the episodes of readings
 READ_EPISODES = 200
 FINAL_SEED = 123  # of the episodes of the evaluation at the end, those of `evaluate` with one seed
-REHEARSED_SECONDS = 2.0
+REHEARSED_SECONDS = 1.0
+REHEARSED_EPISODES = 50  # of a reading
 
 
 def train(job: Job, report: Report | None = None) -> Iterator[Outcome]:
@@ -155,12 +155,17 @@ def _floor(game: tuple[tuple[str, Any], ...], episodes: int) -> float:
     return max((score for score in scores if math.isfinite(score)), default=math.nan)
 
 
-def seconds_per_update(setup: Setup, updates: int) -> float:
-    """Return the seconds of an update, the first left out, which deals episodes for many."""
-    training: Training = setup.training(0)
+def seconds_per_update(job: AgentJob, updates: int) -> float:
+    """Return the seconds of an update of one agent with its share of readings; the first, which deals, is left out."""
+    training: Training = job.setup.training(0)
     training.run(1)
     began, done = time.perf_counter(), 0
     while done < max(updates, 1) and time.perf_counter() - began < REHEARSED_SECONDS:
         training.run(1)
         done += 1
-    return (time.perf_counter() - began) / done
+    update = (time.perf_counter() - began) / done
+    began = time.perf_counter()
+    training.read(REHEARSED_EPISODES, READ_SEED, training.practice)
+    reading = (time.perf_counter() - began) / REHEARSED_EPISODES
+    readings = job.setup.updates / job.report_every + 1
+    return update + reading * (readings * READ_EPISODES + job.episodes) / job.setup.updates

@@ -98,7 +98,7 @@ class AgentJob(Job):
 
     def estimate_text(self, steps: str) -> str:
         """Return what an estimate rests on."""
-        return f"This is an estimate for {steps} updates of every agent; readings and the evaluation come on top."
+        return f"This is an estimate for {steps} updates of every agent, with readings and the evaluation."
 
     def expected_steps(self, baseline: float | None) -> ExpectedSteps:
         """Return the number of updates, which is known."""
@@ -109,8 +109,8 @@ class AgentJob(Job):
 
     def rehearse(self, updates: int) -> float:
         """Return the seconds of one update of all seeds."""
-        timed = cast("Callable[[Setup, int], float]", load_object(f"{__package__}.course:seconds_per_update"))
-        return timed(self.setup, updates) * len(self.replicates)
+        timed = cast("Callable[[AgentJob, int], float]", load_object(f"{__package__}.course:seconds_per_update"))
+        return timed(self, updates) * len(self.replicates)
 
     def summary(self, record: Record) -> str:
         """Return the result of an agent in a few words."""

@@ -13,6 +13,7 @@ from icy.core.provenance import git_revision, software
 from icy.core.registry import LISTENER
 from icy.records.record import Record, as_json
 from icy.s2b.players.base import Player
+from icy.s2b.settings import GameSettings
 from icy.training.cards import Kept
 from icy.training.job import Replicate
 from icy.training.weights import pack_weights, restore, state_of
@@ -72,6 +73,11 @@ class KeptAgent(Kept):
 
     kind = AgentJob.kind
     what = "agent"
+
+    @property
+    def game(self) -> GameSettings:
+        """Settings of the game in which it learned."""
+        return Setup.of_config(self.card["setup"]).game_settings()
 
     def player(self, role: str) -> Player:
         """Return it as a player.

@@ -20,6 +20,7 @@ register_job_kind(
         model=f"{__package__}.kept:kept_networks",
         command="s2b train",
         conventions=f"{__package__}.conventions:language_conventions",
+        evaluates="s2b eval --listener",
     )
 )
 

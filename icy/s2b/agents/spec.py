@@ -38,12 +38,12 @@ class S2BSpec(RunSpec):
         options: further arguments of the core, as in heads=4.
         speaker_options: further arguments of a speaker that learns.
         settings: changes to the learner's settings, as in learning_rate=0.002.
-        quick: few values, seeds and updates wherever these are not given, to try things out.
+        quick: few values, seeds and updates wherever these are not given, to try things out; the agents are kept.
     """
 
     function = "icy s2b train"
     job_kind = "s2b"
-    small = MappingProxyType({"most": 3, "seeds": 2, "updates": 40, "episodes": 100})
+    small = MappingProxyType({"most": 3, "seeds": 2, "updates": 40, "episodes": 100, "keep_models": True})
     axes = ("core", "learner", "speaker", "shots", "samples", "distractors", "most", "preset")
 
     core: str | Iterable[str] = "pairs"

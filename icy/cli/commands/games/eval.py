@@ -8,7 +8,8 @@ import click
 
 from icy.cli.groups import command
 from icy.cli.options import FORMATS, SPREADS, choice_of
-from icy.cli.output import checked_rows_file, paper_options, print_table, write_rows
+from icy.cli.output import checked_rows_file, paper_options, print_table, stderr, write_rows
+from icy.cli.session import set_up_log
 
 from .options import changes_of, game_options
 
@@ -44,15 +45,20 @@ def eval_command(
     """Evaluate agents in games: those that were kept (--keep-models), and those that know the rules.
 
     "ideal" has a word for every concept, "literal" says the first of them alone, "holistic" has a message of its own
-    for every phrase, and "random" says and answers anything. Agents play the game in which they learned, as far as
-    --game does not say otherwise.
+    for every phrase, and "random" says and answers anything. Trained agents play the game in which they learned, with
+    the changes of --game, and those that know the rules play it beside them. Each game has a table.
     """
-    from icy.analysis.tables.games import evaluation_table
+    from icy.analysis.tables.games import evaluation_table, evaluation_tables
     from icy.games.comparison import compare
     from icy.games.oracles import ORACLES
 
     target = None if out is None else checked_rows_file(out)
+    set_up_log(stderr(), quiet, 0)
     rows = compare(agents or tuple(ORACLES), changes_of(given, count), **choice_of(where))
-    print_table(evaluation_table(rows, spread), format_)
+    one_table = format_ in ("csv", "json")
+    for place, table in enumerate([evaluation_table(rows, spread)] if one_table else evaluation_tables(rows, spread)):
+        if place:
+            click.echo()
+        print_table(table, format_)
     if target is not None:
         write_rows(rows, target, quiet)

@@ -21,8 +21,8 @@ where_option: Decorator = click.option(
 )
 game_options = together(
     where_option,
-    click.option("--world", default="thing", show_default=True, metavar="NAME",
-                 help="World of agents that know the rules; others have theirs."),
+    click.option("--world", default=None, metavar="NAME",
+                 help="World of agents that know the rules.  [default: that of the trained agents, or thing]"),
     click.option("--world-options", "world_options", multiple=True, type=Assignment(), metavar="NAME=VALUE",
                  help="An argument of the world, as in canvas=32; repeatable."),
     click.option("--game", "turn", multiple=True, type=Assignment(), metavar="NAME=VALUE",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,9 +17,9 @@ from icy.core.text import counted
 from icy.s2b.agents.acquisition import LOSSES, AcquisitionSettings, ease_of_acquisition
 from icy.s2b.settings import GameSettings
 
-from .eval import games_of
 from .options import (
     SWEPT,
+    Chosen,
     as_published,
     counting,
     game_options,
@@ -32,13 +31,13 @@ from .options import (
     progress,
     settings_of,
     shown,
+    tables_of,
+    varying,
     where_option,
 )
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from icy.s2b.players.base import Player
 
 EPILOG = """\b
 Examples:
@@ -97,20 +96,20 @@ def eoa_command(
     settings = AcquisitionSettings(**{name: given.pop(name) for name in LEARNING})
     numbers = seed_list(seeds)
     words = [word for given_at_once in speaker for word in given_at_once.split(",")]
-    speakers = players_of(words, SPEAKER, where)
-    games = games_of(settings_of(ctx, given), given)
-    rows = list(product(speakers, games))
+    rows = tables_of([(one,) for one in players_of(words, SPEAKER, where)], settings_of(ctx, given), quiet)
+    further = varying(rows)
+    games = list(dict.fromkeys(game for _, game in rows))
     found: list[pd.DataFrame] = []
 
     def show() -> None:
-        _print_acquired(found, games, settings, spread, format_)
+        _print_acquired(found, games, further, settings, spread, format_)
         if target is not None:
             write_rows(joined(found), target, quiet)
 
     try:
         with progress(len(rows) * len(numbers) * episodes, quiet) as told:
-            for (name, player), game in rows:
-                found.append(_acquired(name, player, game, episodes, numbers, settings, told))
+            for (player,), game in rows:
+                found.append(_acquired(player, game, further, episodes, numbers, settings, told))
     except KeyboardInterrupt:
         if found:
             show()
@@ -119,27 +118,28 @@ def eoa_command(
 
 
 def _acquired(
-    name: str,
-    speaker: str | Player,
+    speaker: Chosen,
     game: GameSettings,
+    further: Sequence[str],
     episodes: int,
     seeds: Sequence[int],
     settings: AcquisitionSettings,
     told: Callable[[int], None],
 ) -> pd.DataFrame:
     parts = [
-        ease_of_acquisition(speaker, game, episodes=episodes, seed=seed, settings=settings, told=counting(told)).assign(
-            seed=seed
-        )
+        ease_of_acquisition(
+            speaker.player, game, episodes=episodes, seed=seed, settings=settings, told=counting(told)
+        ).assign(seed=seed)
         for seed in seeds
     ]
-    facts = {"speaker": name, **{name: getattr(game, name) for name in SWEPT}}
+    facts = {"speaker": speaker.label, **{name: getattr(game, name) for name in (*SWEPT, *further)}}
     return joined(parts).assign(**facts, episodes=episodes)
 
 
 def _print_acquired(
     found: Sequence[pd.DataFrame],
     games: Sequence[GameSettings],
+    further: Sequence[str],
     settings: AcquisitionSettings,
     spread: str,
     format_: str,
@@ -148,9 +148,10 @@ def _print_acquired(
 
     measures = ["zsct", "support", "yes"]
     rows = joined(found)
-    means = rows.groupby([*LABELS, "seed"], sort=False)[measures].mean().reset_index()
+    labels = LABELS | {name: name for name in further}
+    means = rows.groupby([*labels, "seed"], sort=False)[measures].mean().reset_index()
     means = means.assign(deaf=CHANCE, kept=CHANCE)
-    beside = published_acquisition(as_published(games))
+    beside = [] if further else published_acquisition(as_published(games))
     notes = [
         "query, support: of a new listener without memory for each episode, trained on the support alone; one that "
         "does not listen is right in exactly half of its games",
@@ -159,4 +160,4 @@ def _print_acquired(
     ]
     if beside:
         notes.append("MetaRG24: published, of pairs that learned both sides; ± standard deviation over 3 seeds")
-    print_table(evaluation_table(means, LABELS, spread, notes, beside=beside, title="ease of acquisition"), format_)
+    print_table(evaluation_table(means, labels, spread, notes, beside=beside, title="ease of acquisition"), format_)

@@ -13,7 +13,7 @@ from icy.cli.exit_codes import Interrupted
 from icy.cli.groups import command
 from icy.cli.options import permutations_option
 from icy.cli.output import checked_plot, checked_rows_file, joined, print_table, save_figure, write_rows
-from icy.core.checks import number_or_text, parse_whole, seed_list
+from icy.core.checks import number_or_text, seed_list
 from icy.core.errors import InvalidSettingError
 from icy.core.registry import LISTENER, SPEAKER, registry
 from icy.core.text import counted
@@ -21,6 +21,7 @@ from icy.s2b.settings import GameSettings
 
 from .options import (
     SWEPT,
+    Chosen,
     chance_text,
     counting,
     floors,
@@ -33,13 +34,13 @@ from .options import (
     progress,
     settings_of,
     shown,
+    tables_of,
+    varying,
     where_option,
 )
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from icy.s2b.players.base import Player
 
 
 # -- eval --------------------------------------------------------------------------------------------------------------
@@ -88,22 +89,22 @@ def eval_command(
     load(plugin)
     target = None if out is None else checked_rows_file(out)
     numbers = seed_list(seeds)
-    pairs = list(product(players_of(speaker, SPEAKER, where), players_of(listener, LISTENER, where)))
-    games = games_of(settings_of(ctx, given), given)
+    pairs = product(players_of(speaker, SPEAKER, where), players_of(listener, LISTENER, where))
+    tables = tables_of(pairs, settings_of(ctx, given), quiet)
+    further = varying(tables)
     found: list[pd.DataFrame] = []
     try:
-        with progress(len(pairs) * len(games) * len(numbers) * episodes, quiet) as told:
-            for (speaks, listens), game in product(pairs, games):
-                rows = _evaluated(speaks, listens, game, episodes, numbers, told)
+        with progress(len(tables) * len(numbers) * episodes, quiet) as told:
+            for (speaks, listens), game in tables:
+                rows = _evaluated(speaks, listens, game, further, episodes, numbers, told)
                 found.append(with_deaf(rows, floors(game, episodes, tuple(numbers))))
     except KeyboardInterrupt:
         if found:
-            _print_evaluation(found, spread, format_)
+            _print_evaluation(found, further, spread, format_)
             if target is not None:
                 write_rows(joined(found), target, quiet)
-        done = f"{len(found)} of {counted(len(pairs) * len(games), 'row')} measured."
-        raise Interrupted(done) from None
-    _print_evaluation(found, spread, format_)
+        raise Interrupted(f"{len(found)} of {counted(len(tables), 'row')} measured.") from None
+    _print_evaluation(found, further, spread, format_)
     if target is not None:
         write_rows(joined(found), target, quiet)
 
@@ -112,40 +113,29 @@ def _names(asked: Sequence[str], kind: str) -> list[str]:
     return [entry.name for entry in registry.match(list(asked), kind)]
 
 
-def games_of(chosen: dict[str, Any], given: dict[str, Any]) -> list[GameSettings]:
-    """Return the games of all combinations of swept settings; settings that are not accepted are reported here."""
-    lists = {name: _numbers(name, given[name]) for name in SWEPT}
-    return [GameSettings.of(**{**chosen, **dict(zip(SWEPT, one, strict=True))}) for one in product(*lists.values())]
-
-
-def _numbers(name: str, given: int | str) -> list[int]:
-    found = [parse_whole(part.strip()) for part in str(given).split(",")]
-    numbers = [number for number in found if number is not None]
-    if len(numbers) < len(found):
-        raise InvalidSettingError(f"--{name} is a whole number, or several (1,2,4); not '{given}'.")
-    return list(dict.fromkeys(numbers))
-
-
 def _evaluated(
-    speaker: tuple[str, str | Player],
-    listener: tuple[str, str | Player],
+    speaker: Chosen,
+    listener: Chosen,
     game: GameSettings,
+    further: Sequence[str],
     episodes: int,
     seeds: Sequence[int],
     told: Callable[[int], None],
 ) -> pd.DataFrame:
     from icy.s2b import evaluate
 
-    rows = evaluate(speaker[1], listener[1], game, episodes=episodes, seeds=seeds, told=counting(told)).table()
-    facts = {"speaker": speaker[0], "listener": listener[0], **{name: getattr(game, name) for name in SWEPT}}
+    rows = evaluate(speaker.player, listener.player, game, episodes=episodes, seeds=seeds, told=counting(told)).table()
+    facts = {"speaker": speaker.label, "listener": listener.label}
+    facts |= {name: getattr(game, name) for name in (*SWEPT, *further)}
     return rows.assign(**facts, decisions=game.decisions, episodes=episodes)
 
 
-def _print_evaluation(found: Sequence[pd.DataFrame], spread: str, format_: str) -> None:
+def _print_evaluation(found: Sequence[pd.DataFrame], further: Sequence[str], spread: str, format_: str) -> None:
     from icy.analysis.tables.s2b import evaluation_table
 
     rows = joined(found)
     labels = {"speaker": "speaker", "listener": "listener", "shots": "S", "samples": "O", "distractors": "K"}
+    labels |= {name: name for name in further}
     notes = [chance_text(rows)]
     if rows["illegal"].any():
         notes.append(f"illegal actions in an episode: {rows['illegal'].mean():.2f} on average")
@@ -195,15 +185,16 @@ def language_command(
     load(plugin)
     target = None if out is None else checked_rows_file(out)
     metrics = _names(metric or LANGUAGE, "metric")
-    game = GameSettings.of(**settings_of(ctx, given))
-    speakers = players_of(speaker, SPEAKER, where)
+    tables = tables_of([(one,) for one in players_of(speaker, SPEAKER, where)], settings_of(ctx, given), quiet)
+    further = varying(tables)
     found = []
-    with progress(len(speakers), quiet) as told:
-        for name, player in speakers:
+    with progress(len(tables), quiet) as told:
+        for (player,), game in tables:
             rows = probe_language(
-                player, game, metrics=metrics, episodes=episodes, seed=seed, permutations=permutations
+                player.player, game, metrics=metrics, episodes=episodes, seed=seed, permutations=permutations
             )
-            found.append(rows.assign(speaker=name))
+            facts = [f"{name}={getattr(game, name)}" for name in further]
+            found.append(rows.assign(speaker=", ".join([player.label, *facts])))
             told(1)
     print_table(scores_table(joined(found), "speaker", metrics, spread, "languages of frozen speakers"), format_)
     if target is not None:

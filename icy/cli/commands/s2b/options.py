@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,10 +25,11 @@ from icy.cli.options import (
     plugin_option,
     together,
 )
-from icy.cli.output import paper_options, stderr
+from icy.cli.output import note, paper_options, stderr
 from icy.core.checks import parse_whole
-from icy.core.errors import quoted
-from icy.core.registry import registry
+from icy.core.errors import IncompatibleError, InvalidSettingError, quoted
+from icy.core.fields import differing
+from icy.core.registry import LISTENER, registry
 from icy.core.text import counted
 from icy.s2b.settings import COMPATS, GAME_KINDS, MASKS, ORDERS, OWNERS, QUERIES, SPLITS, VIEWS, GameSettings
 from icy.s2b.stimuli import REPRESENTATIONS, TRUNCATIONS
@@ -34,6 +37,7 @@ from icy.s2b.stimuli import REPRESENTATIONS, TRUNCATIONS
 if TYPE_CHECKING:
     import pandas as pd
 
+    from icy.s2b.agents.kept import KeptAgent
     from icy.s2b.players.base import Player
 
 SWEPT = ("shots", "samples", "distractors")
@@ -117,7 +121,7 @@ def game_options(several: bool = False) -> Decorator:
 
 def player_option(role: str, default: str, several: bool = False, trained: bool = True) -> Decorator:
     """Add the option for the player in a role; with `trained`, also for one that was trained (`players_of`)."""
-    also = "; or a results folder, or a file, of trained agents" if trained else ""
+    also = "; or a results folder, or a file, of trained agents, whose game is then the default" if trained else ""
     complete = completion.speakers if role == "speaker" else completion.listeners
     return click.option(
         f"--{role}", default=[default] if several else default, multiple=several, show_default=True, metavar="NAME",
@@ -134,34 +138,56 @@ where_option: Decorator = click.option(
 )
 
 
-def players_of(
-    asked: Sequence[str], role: str, where: Sequence[tuple[str, Any]] = ()
-) -> list[tuple[str, str | Player]]:
-    """Return players of a role with their labels: registered ones by name, and trained ones from their files.
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """A player that was asked for.
+
+    Attributes:
+        label: its name in tables.
+        player: its registered name, or a trained player.
+        role: "speaker" or "listener".
+        game: the game in which it learned; None for a registered player.
+        partner: the speaker that it learned to hear, if it is a listener that was trained.
+    """
+
+    label: str
+    player: str | Player
+    role: str
+    game: GameSettings | None = None
+    partner: str | None = None
+
+
+def players_of(asked: Sequence[str], role: str, where: Sequence[tuple[str, Any]] = ()) -> list[Chosen]:
+    """Return players of a role: registered ones by name, and trained ones from their files.
 
     Raises:
         IcyError: an unknown name, or files without such players.
     """
-    found: dict[str, str | Player] = {}
+    found: dict[str, Chosen] = {}
     for name in asked:
         if _is_kept(name, role):
             from icy.s2b.agents.kept import kept_agents  # imports torch
 
             for agent in kept_agents(name, **choice_of(where)):
                 label = agent.label if agent.label not in found else f"{agent.label}, {name}"
-                found[label] = agent.player(role)
+                found[label] = _trained(agent, role, label)
         else:
-            found |= {entry.name: entry.name for entry in registry.match([name], role)}
-    return list(found.items())
+            found |= {entry.name: Chosen(entry.name, entry.name, role) for entry in registry.match([name], role)}
+    return list(found.values())
 
 
-def player_of(asked: str, role: str, where: Sequence[tuple[str, Any]] = ()) -> str | Player:
+def player_of(asked: str, role: str, where: Sequence[tuple[str, Any]] = ()) -> Chosen:
     """Return the one player that a name or a file stands for. Errors as for `players_of`, and if there are several."""
     if not _is_kept(asked, role):
-        return asked
+        return Chosen(asked, asked, role)
     from icy.s2b.agents.kept import one_agent  # imports torch
 
-    return one_agent(asked, **choice_of(where)).player(role)
+    agent = one_agent(asked, **choice_of(where))
+    return _trained(agent, role, agent.label)
+
+
+def _trained(agent: KeptAgent, role: str, label: str) -> Chosen:
+    return Chosen(label, agent.player(role), role, agent.game, agent.card["grammar"] if role == LISTENER else None)
 
 
 def _is_kept(name: str, role: str) -> bool:
@@ -201,6 +227,102 @@ def settings_of(ctx: click.Context, given: dict[str, Any]) -> dict[str, Any]:
     if "values" in chosen:
         chosen["least"], chosen["most"] = chosen.pop("values")
     return chosen
+
+
+def games_of(chosen: Mapping[str, Any], learned: GameSettings | None = None) -> list[GameSettings]:
+    """Return the games of all combinations of swept settings; settings that are not accepted are reported here.
+
+    Args:
+        chosen: the settings that the user gave.
+        learned: the game in which an agent learned, which has the other settings; by default the usual ones.
+    """
+    lists = {name: _numbers(name, chosen[name]) for name in SWEPT if name in chosen}
+    made = GameSettings.of if learned is None else learned.changed
+    return [made(**{**chosen, **dict(zip(lists, one, strict=True))}) for one in product(*lists.values())]
+
+
+def _numbers(name: str, given: int | str) -> list[int]:
+    found = [parse_whole(part.strip()) for part in str(given).split(",")]
+    numbers = [number for number in found if number is not None]
+    if len(numbers) < len(found):
+        raise InvalidSettingError(f"--{name} is a whole number, or several (1,2,4); not '{given}'.")
+    return list(dict.fromkeys(numbers))
+
+
+Table = tuple[tuple[Chosen, ...], GameSettings]  # players, and the game that they play
+
+
+def tables_of(groups: Iterable[tuple[Chosen, ...]], chosen: Mapping[str, Any], quiet: bool = False) -> list[Table]:
+    """Return the players of each table and their game: that in which a trained one learned, with the user's changes.
+
+    The listener's game goes before the speaker's. Registered players play the games of all trained ones. The settings
+    in which a game differs from the one that a trained player learned are printed.
+
+    Args:
+        groups: players that play together.
+        chosen: the settings of the game that the user gave.
+        quiet: whether nothing is printed.
+
+    Raises:
+        IncompatibleError: a player cannot play such a game.
+        InvalidSettingError: settings that are not accepted.
+    """
+    groups = list(groups)
+    own = [next((one.game for one in reversed(group) if one.game is not None), None) for group in groups]
+    all_games: list[GameSettings | None] = [game for game in dict.fromkeys(own) if game is not None]
+    found: list[Table] = []
+    for group, learned in zip(groups, own, strict=True):
+        bases = all_games or [None] if learned is None else [learned]
+        games = dict.fromkeys(game for base in bases for game in games_of(chosen, base))
+        found += [(group, game) for game in games]
+    for group, game in found:
+        for player in group:
+            _require_playable(player, game)
+    if not quiet:
+        for sentence in dict.fromkeys(text for group, game in found for text in _differences(group, game)):
+            note(sentence)
+    return found
+
+
+def _require_playable(player: Chosen, game: GameSettings) -> None:
+    """Seat a player at an episode of a game, which raises an error if it cannot play it."""
+    from icy.s2b.game import BatchedGame
+    from icy.s2b.players.base import seated
+
+    table = BatchedGame(game)
+    table.reset(seeds=[0])
+    try:
+        seated(player.player, player.role, table)
+    except IncompatibleError as error:
+        if player.game is None:  # the message names what a registered player needs
+            raise
+        raise IncompatibleError(f"{player.label} cannot play this game. {error}") from error
+
+
+def _differences(group: tuple[Chosen, ...], game: GameSettings) -> Iterator[str]:
+    """Yield how a game differs from those in which its trained players learned."""
+    for player in group:
+        if player.game is not None and player.game != game:
+            now, then = differing(game, player.game), differing(player.game, game)
+            yield f"{player.label} learned with {_spelled(then)}; this game has {_spelled(now)}."
+    speaker, listener = group[0], group[-1]
+    if listener.partner is not None and listener.partner != speaker.player and not _learned_together(speaker, listener):
+        yield f"{listener.label} learned beside the speaker '{listener.partner}', and hears '{speaker.label}' here."
+
+
+def _learned_together(speaker: Chosen, listener: Chosen) -> bool:
+    return speaker.game is not None and speaker.label == listener.label
+
+
+def _spelled(settings: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in settings.items())
+
+
+def varying(tables: Sequence[Table]) -> list[str]:
+    """Return the settings, apart from SWEPT, in which the games of some tables differ."""
+    games = [game for _, game in tables]
+    names = [field.name for field in fields(GameSettings) if field.name not in SWEPT]
+    return [name for name in names if len({getattr(game, name) for game in games}) > 1]
 
 
 def as_published(games: Sequence[GameSettings]) -> list[tuple[int, int]]:

@@ -14,7 +14,17 @@ from icy.core.registry import LISTENER, PLAYERS, SPEAKER
 from icy.core.text import counted
 from icy.s2b.settings import GameSettings
 
-from .options import game_options, load, player_of, player_option, plugins_and_quiet, settings_of, where_option
+from .options import (
+    Chosen,
+    game_options,
+    load,
+    player_of,
+    player_option,
+    plugins_and_quiet,
+    settings_of,
+    tables_of,
+    where_option,
+)
 
 ME = "me"
 EPILOG = """\b
@@ -60,17 +70,17 @@ def play_command(
     from icy.s2b.transcript import Transcript
 
     load(plugin)
-    game = BatchedGame(GameSettings.of(**settings_of(ctx, given)))
     names = {SPEAKER: speaker, LISTENER: listener}
     mine = [role for role in PLAYERS if names[role] == ME]
+    chosen = tuple(
+        Chosen(ME, person(role), role) if names[role] == ME else player_of(names[role], role, where)
+        for role in (SPEAKER, LISTENER)
+    )
+    ((_, settings),) = tables_of([chosen], settings_of(ctx, given), quiet)
+    game = BatchedGame(settings)
     waits = (sys.stdin.isatty() and not mine) if pause is None else pause
     turn = game.reset(seeds=[seed])
-    players = {
-        role: person(role) if names[role] == ME else seated(player_of(names[role], role, where), role, game)
-        for role in PLAYERS
-    }
-    for role in mine:
-        seated(players[role], role, game)
+    players = {one.role: seated(one.player, one.role, game) for one in chosen}
     transcript = Transcript(game, views=mine or PLAYERS, latents=not mine if latents is None else latents)
     transcript.begin(turn)
     click.echo(transcript.text())

@@ -11,7 +11,6 @@ from icy.cli.output import note
 from icy.core.errors import StoreError
 from icy.core.registry import LISTENER, SPEAKER
 from icy.core.text import counted
-from icy.s2b.settings import GameSettings
 
 from .options import (
     counting,
@@ -22,6 +21,7 @@ from .options import (
     plugins_and_quiet,
     progress,
     settings_of,
+    tables_of,
     where_option,
 )
 
@@ -58,10 +58,10 @@ def record_command(
 
     load(plugin)
     target = checked_target(out)
-    game = GameSettings.of(**settings_of(ctx, given))
-    speaks, listens = player_of(speaker, SPEAKER, where), player_of(listener, LISTENER, where)
+    pair = player_of(speaker, SPEAKER, where), player_of(listener, LISTENER, where)
+    (((speaks, listens), game),) = tables_of([pair], settings_of(ctx, given), quiet)
     with progress(episodes, quiet) as told:
-        games = record(speaks, listens, game, episodes=episodes, seed=seed, told=counting(told))
+        games = record(speaks.player, listens.player, game, episodes=episodes, seed=seed, told=counting(told))
     try:
         write(games, target)
     except OSError as error:

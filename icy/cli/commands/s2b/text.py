@@ -22,13 +22,13 @@ from icy.s2b.settings import GameSettings
 from icy.s2b.text.model import CONSTRAINTS, TextModel, TextSettings, is_address, text_model
 from icy.s2b.text.requests import CUT
 
-from .eval import games_of
 from .options import (
     SWEPT,
     as_published,
     chance_text,
     floors,
     game_options,
+    games_of,
     load,
     measured,
     player_option,
@@ -132,7 +132,7 @@ def text_command(
     numbers = seed_list(seeds)
     settings = TextSettings(**{name: given.pop(name) for name in OF_NAMES} | {"body": dict(given.pop("body"))})
     prices = (_price(price_prompt), _price(price_answer))
-    games = games_of(settings_of(ctx, given), given)
+    games = games_of(settings_of(ctx, given))
     if dry_run:
         for name in model:
             _check_name(name)

@@ -76,7 +76,9 @@ class MemoryPlayer(Decider):
         if shape != made or settings.vocab_size > words:
             raise IncompatibleError(
                 "This memory was made for stimuli of {} numbers, {} tokens a game and a vocabulary of {}; the game has "
-                "{}, {} and {}.".format(*made, words, *shape, settings.vocab_size)
+                "{}, {} and {} (dimensions, rounds times length, vocab_size).".format(
+                    *made, words, *shape, settings.vocab_size
+                )
             )
         if not settings.feedback or settings.listener_messages:
             raise IncompatibleError("A memory needs games that end with feedback, and sends no messages.")

@@ -1,5 +1,6 @@
 """Networks at the table: players that act greedily, step by step."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +11,7 @@ from torch import Tensor
 
 from icy.core.errors import IncompatibleError
 from icy.core.registry import LISTENER, SPEAKER
-from icy.core.text import counted
+from icy.core.text import counted, listed
 from icy.s2b.agents.cores.base import begun
 from icy.s2b.players.base import Action, Meanings, Player, Seat, Sentences, Stimuli
 from icy.s2b.settings import GameSettings
@@ -21,6 +22,9 @@ from .network import Network
 from .observations import Observation, observe
 from .reconstruction import Reconstruction
 from .sad import told_of, told_width
+
+# Properties of a game that a network sees.
+LOOKS = ("width", "slots", "length", "rounds", "decisions", "representation", "listener_messages")
 
 
 class NetworkPlayer(Player):
@@ -159,9 +163,9 @@ def check_game(actions: Actions, game: GameSettings, role: str) -> None:
     """
     made = actions.game
     if _looks(made) != _looks(game):
+        apart = [name for name in LOOKS if getattr(made, name) != getattr(game, name)]
         raise IncompatibleError(
-            "This network was made for stimuli of {} in {}, messages of {} in {}, and {}; the game has {}, {}, {}, {} "
-            "and {}.".format(*_spelt(made), *_spelt(game))
+            f"This network was made for {_spelled(made, apart)}, and the game has {_spelled(game, apart)}."
         )
     fewer = role == LISTENER and actions.form == "decision"
     if game.vocab_size != made.vocab_size and not (fewer and game.vocab_size < made.vocab_size):
@@ -172,14 +176,17 @@ def check_game(actions: Actions, game: GameSettings, role: str) -> None:
 
 
 def _looks(game: GameSettings) -> tuple[Any, ...]:
-    return game.width, game.slots, game.length, game.rounds, game.decisions, game.representation, game.listener_messages
+    return tuple(getattr(game, name) for name in LOOKS)
 
 
-def _spelt(game: GameSettings) -> tuple[str, ...]:
-    return (
-        counted(game.width, "number"),
-        counted(game.slots, "slot"),
-        counted(game.length, "token"),
-        counted(game.rounds, "round"),
-        counted(game.decisions, "decision"),
-    )
+def _spelled(game: GameSettings, names: Sequence[str]) -> str:
+    words = {
+        "width": f"stimuli of {counted(game.width, 'number')}",
+        "slots": counted(game.slots, "slot"),
+        "length": f"messages of {counted(game.length, 'token')}",
+        "rounds": counted(game.rounds, "round"),
+        "decisions": counted(game.decisions, "decision"),
+        "representation": f"representation '{game.representation}'",
+        "listener_messages": "messages of the listener" if game.listener_messages else "no messages of the listener",
+    }
+    return listed([words[name] for name in names])

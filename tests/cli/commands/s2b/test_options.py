@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 import click
 import pytest
 
 from icy.cli.commands.s2b import s2b_command
-from icy.cli.commands.s2b.options import player_of, players_of
-from icy.core.errors import IcyError
-from icy.core.registry import LISTENER, registry
+from icy.cli.commands.s2b.options import Chosen, player_of, players_of, tables_of, varying
+from icy.core.errors import IcyError, IncompatibleError, UnknownNameError
+from icy.core.registry import LISTENER, SPEAKER, registry
 from icy.s2b import GameSettings
 
 
@@ -34,6 +37,70 @@ def test_a_path_where_nothing_is_is_not_taken_for_a_name(name: str, said: str) -
             players([name], LISTENER)
 
 
+SMALL = GameSettings(most=3, samples=2)
+LARGE = GameSettings(most=4, dimensions=2, threshold=2)
+
+
+def trained(label: str, game: GameSettings, role: str = LISTENER, partner: str = "posdis") -> Chosen:
+    """Return a stand-in for a trained player of a game."""
+    return Chosen(label, "random" if role == LISTENER else "posdis", role, game, partner if role == LISTENER else None)
+
+
+POSDIS, BINDING = Chosen("posdis", "posdis", SPEAKER), Chosen("binding", "binding", LISTENER)
+
+
+def games_played(*groups: tuple[Chosen, ...], **chosen: object) -> list[tuple[str, GameSettings]]:
+    return [(group[-1].label, game) for group, game in tables_of(groups, chosen)]
+
+
+def test_a_trained_player_plays_the_game_it_learned_in() -> None:
+    a, b = trained("a", SMALL), trained("b", LARGE)
+    assert games_played((POSDIS, a), (POSDIS, b)) == [("a", SMALL), ("b", LARGE)]
+    assert games_played((POSDIS, BINDING)) == [("binding", GameSettings())]
+    speaker = trained("c", SMALL, SPEAKER)
+    assert games_played((speaker, BINDING), (speaker, b)) == [("binding", SMALL), ("b", LARGE)]
+    assert games_played((speaker,), (POSDIS,)) == [("c", SMALL), ("posdis", SMALL)]
+
+
+def test_registered_players_play_the_games_of_all_trained_ones() -> None:
+    found = games_played((POSDIS, trained("a", SMALL)), (POSDIS, trained("b", LARGE)), (POSDIS, BINDING))
+    assert found[2:] == [("binding", SMALL), ("binding", LARGE)]
+    assert varying([((), SMALL), ((), LARGE)]) == ["dimensions", "most", "vocab_size", "length"]
+
+
+def test_options_change_the_game_of_a_trained_player(capsys: pytest.CaptureFixture[str]) -> None:
+    a = trained("a", SMALL)
+    found = games_played((POSDIS, a), shots="1,2", least=3)
+    assert found == [("a", replace(SMALL, least=3)), ("a", replace(SMALL, least=3, shots=2))]
+    assert capsys.readouterr().err.splitlines() == [
+        "a learned with least=2; this game has least=3.",
+        "a learned with least=2, shots=1; this game has least=3, shots=2.",
+    ]
+    ((_, near),) = games_played((POSDIS, a), compat="near32", query="all")
+    assert (near.query, near.masks, near.samples, near.vocab_size) == ("all", "near32", 2, 4)
+    with pytest.raises(UnknownNameError, match="near32"):
+        SMALL.changed(compat="near3")
+
+
+def test_another_partner_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    tables_of([(POSDIS, trained("a", SMALL, partner="holistic"))], {})
+    assert capsys.readouterr().err == "a learned beside the speaker 'holistic', and hears 'posdis' here.\n"
+    pair = trained("p", SMALL, SPEAKER), trained("p", SMALL, partner="learned")
+    tables_of([pair], {})
+    tables_of([(POSDIS, trained("a", SMALL, partner="holistic"))], {"least": 3}, quiet=True)
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [({"feedback": False}, "p, seed 1 cannot play this game. A memory"), ({"most": 9}, "needs a token per value")],
+)
+def test_a_player_that_cannot_play_is_an_error_before_any_game(changes: dict[str, int], why: str) -> None:
+    agent = Chosen("p, seed 1", "memory", LISTENER, GameSettings(most=3))
+    with pytest.raises(IncompatibleError, match=re.escape(why)):
+        tables_of([(POSDIS, agent)], {**changes, "vocab_size": 5})
+
+
 def _one(names: list[str], role: str) -> object:
-    player = player_of(names[0], role)
+    player = player_of(names[0], role).player
     return registry.get(player, role) if isinstance(player, str) else player

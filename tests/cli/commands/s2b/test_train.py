@@ -9,11 +9,14 @@ import pytest
 from click.testing import CliRunner, Result
 
 from icy.cli import main
+from icy.config.specs import RunSpec
+from icy.games.spec import GamesSpec
+from icy.s2b.agents.spec import S2BSpec
 from tests.cli.commands.s2b.helpers import run
 
 TINY = ["--most", "2", "--updates", "2", "--episodes", "10", "--set", "episodes=4", "--workers", "1"]
 PAIRS = ["--learner", "pair", "--seeds", "2", "--keep-models"]
-SMALL = ["--values", "2", "--episodes", "4", "--seeds", "1"]
+SMALL = ["--episodes", "4", "--seeds", "1"]
 
 
 @pytest.fixture(scope="module")
@@ -22,6 +25,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("agents")
     done = train(out, *PAIRS)
     assert done.exit_code == 0, done.output
+    assert done.output.splitlines()[-1] == f"The agents were kept: `icy s2b eval --listener {out}` evaluates them."
     return out
 
 
@@ -53,6 +57,20 @@ def test_a_table_of_agents_and_nothing_twice(folder: Path) -> None:
     assert heading in CliRunner().invoke(main, ["table", str(folder)]).output
     for name in ("agent", "speaker", "V", "S", "O", "K", "query", "deaf", "support", "distinct"):
         assert name in heading
+
+
+@pytest.mark.slow
+def test_the_last_line_says_how_to_keep_agents(tmp_path: Path) -> None:
+    *_, last = train(tmp_path, "--seeds", "1", "--learner", "pair").output.splitlines()
+    assert last.startswith("The agents were not kept: the same command with --keep-models trains them again and keeps")
+    assert last.endswith(f"`icy s2b eval --listener {tmp_path}`.")
+
+
+@pytest.mark.parametrize("spec", [S2BSpec, GamesSpec])
+def test_quick_trainings_keep_their_agents(spec: type[RunSpec]) -> None:
+    assert spec.asked(quick=True).keep_models
+    assert not spec.asked(quick=True, keep_models=False).keep_models
+    assert not spec.asked().keep_models
 
 
 @pytest.mark.slow
@@ -105,7 +123,7 @@ def test_trained_agents_are_evaluated(folder: Path) -> None:
 
 @pytest.mark.slow
 def test_trained_agents_play_speak_and_are_recorded(folder: Path, tmp_path: Path) -> None:
-    which = ["--where", "seed=123", "--values", "2"]
+    which = ["--where", "seed=123"]
     watched = run("play", "--speaker", str(folder), "--listener", str(folder), *which, "--no-pause")
     assert watched.exit_code == 0, watched.output
     several = run("play", "--listener", str(folder), "--values", "2")

@@ -1,0 +1,125 @@
+"""Expected updates of replicates, from results on file: those of the folder, and the atlas that comes with icy."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from icy.config.protocols import BASELINE, SCRATCH
+from icy.training.job import Replicate
+from icy.training.pairs.job import PairJob
+from icy.training.probe_job import ProbeJob, Task
+
+from .plan import Row
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Columns of the atlas that a result must share with a replicate, and how many of them, from the left, may differ.
+PLACE = ("model", "hidden_size", "meanings", "word_length", "vocab_size", "representation")
+ACQUIRE = "acquire"
+
+
+def expected_updates(row: Row) -> dict[Replicate, float]:
+    """Return how many updates each missing replicate of a row may take.
+
+    For a language job these are the means of similar results: of the same model and setting where there are any,
+    else of other models of the side in the setting, else of other settings. The baselines on file go before them.
+    """
+    job = row.job
+    on_file = [steps for steps in row.baselines().values() if not isinstance(steps, str)]
+    baseline = sum(on_file) / len(on_file) if on_file else None
+    if isinstance(job, ProbeJob):
+        steps = probe_steps(job, baseline)
+        return {r: steps(r.grammar) for r in row.missing}
+    if isinstance(job, PairJob):
+        return {r: _pair_updates(job, r.grammar, baseline) for r in row.missing}
+    return dict.fromkeys(row.missing, job.expected_steps(baseline).steps)
+
+
+class probe_steps:
+    """Expected updates of a probe by grammar."""
+
+    def __init__(self, job: ProbeJob, baseline: float | None = None) -> None:
+        protocol, limit = job.protocol, job.settings.max_steps
+        self.concat = min(limit, _steps(job.task, BASELINE, protocol.target) if baseline is None else baseline)
+        self.job, self.limit = job, limit
+
+    def __call__(self, grammar: str) -> float:
+        """Return the updates of a grammar."""
+        protocol, task = self.job.protocol, self.job.task
+        if grammar == BASELINE:
+            return self.concat
+        if not protocol.stops_at_target:
+            return protocol.cap * self.concat
+        usual = _steps(task, BASELINE, protocol.target)
+        ratio = _steps(task, grammar, protocol.target) / usual
+        return self.concat * min(protocol.cap, ratio)
+
+
+def _pair_updates(job: PairJob, grammar: str, baseline: float | None) -> float:
+    """Return the updates of a game, with those of pre-training, of which one side's costs about half."""
+    task, target = job.task, job.protocol.target
+    sides = [job.task.alone(side, task.pretrain_representation) for side in ("sender", "receiver")]
+    concat = max(_steps(side, BASELINE, target) for side in sides) if baseline is None else baseline
+    game = float(job.length(round(concat)) or 0)
+    if grammar == SCRATCH or job.pretrained:
+        return game
+    return game + sum(_steps(side, grammar, target) for side in sides) / 2
+
+
+def _steps(task: Task, grammar: str, target: float) -> float:
+    """Return the mean updates that similar models take to a target."""
+    found = _similar(task.entry.qualified, task.hidden_size, str(task.space), task.word_length, task.vocab_size,
+                     task.representation, task.side, target > MIDDLE)  # fmt: skip
+    return found.get(grammar) or found[OTHERS]
+
+
+MIDDLE = 0.9  # between the targets of the atlas, 0.8 and 0.99
+OTHERS = ""  # grammars that the atlas does not have
+RATIO_TO_99 = 2.3  # updates to 0.99, as a multiple of those to 0.8, where the atlas has the latter alone
+
+
+@functools.cache
+def _similar(
+    model: str,
+    hidden: int,
+    meanings: str,
+    length: int,
+    vocab_size: int,
+    representation: str,
+    side: str,
+    high: bool,
+) -> Mapping[str, float]:
+    """Return mean updates by grammar."""
+    wanted = dict(zip(PLACE, (model, hidden, meanings, length, vocab_size, representation), strict=True))
+    table = _atlas()
+    table = table[table["side"] == side]
+    known = table[table["protocol"] == ACQUIRE]
+    for places in (PLACE, PLACE[2:], ("model", "representation"), ("representation",), ()):
+        rows = known
+        for name in places:
+            rows = rows[rows[name] == wanted[name]]
+        if len(rows):
+            break
+    by_model = rows.groupby(["model", "grammar"])["steps"].mean()
+    found = {str(grammar): float(steps) for grammar, steps in by_model.groupby("grammar").median().items()}
+    found[OTHERS] = sum(found.values()) / len(found)
+    if not high:
+        return found
+    return {grammar: steps * _to_99(table, model, rows) for grammar, steps in found.items()}
+
+
+def _to_99(table: pd.DataFrame, model: str, rows: pd.DataFrame) -> float:
+    """Return the updates of concat to 0.99 as a multiple of those to 0.8, of a model in the papers' space."""
+    concat = table[(table["grammar"] == BASELINE) & (table["model"] == model) & (table["meanings"] == "5x10")]
+    means = concat.groupby("protocol")["steps"].mean()
+    return float(means["budget"] / means[ACQUIRE]) if {"budget", ACQUIRE} <= set(means.index) else RATIO_TO_99
+
+
+@functools.cache
+def _atlas() -> pd.DataFrame:
+    from icy.analysis.atlas.atlas import Atlas
+
+    return Atlas.load().table.query("settings == ''")
