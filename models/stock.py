@@ -1,0 +1,209 @@
+"""PyTorch's recurrent layers and its dropout, run for a whole stack of models within `torch.vmap`.
+
+`torch.vmap` has no rule for `nn.GRU`, `nn.LSTM`, `nn.RNN` and `nn.LSTMCell`, runs `nn.GRUCell` and `nn.RNNCell` one
+model at a time, and refuses dropout, whose random numbers would depend on the stack. Within `StockLayers` icy's cells
+compute the former, with stacked weights, and each model draws its dropout masks from its own random generator, as it
+does when it runs alone.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+from jaxtyping import Float, UInt8
+from torch import Tensor, nn
+from torch.autograd import Function
+from torch.nn import functional as F
+from torch.overrides import TorchFunctionMode
+
+from icy.core.errors import IncompatibleError
+
+from .cells import Gates, GRUCell, LSTMCell, RNNCell, State
+from .layers import linear, rows_times
+
+Sequences = Float[Tensor, "stack step batch size"]
+Mask = Callable[[Sequences], Sequences]
+PACKED = (
+    "it packs sequences (PackedSequence), whose lengths vmap cannot read; messages in icy are all of one length, so "
+    "give the layer the padded tensor"
+)
+
+
+class ReluCell(RNNCell):
+    """Elman RNN with a ReLU: h' = relu(W x + b + U h + c)."""
+
+    def step(self, gates: Gates, state: State) -> State:
+        return (torch.relu(rows_times(state[0], self.weight_hh.mT, gates)),)
+
+
+CELLS = {"gru": GRUCell, "lstm": LSTMCell, "rnn_tanh": RNNCell, "rnn_relu": ReluCell}
+
+
+def has_stock_cells(model: nn.Module) -> bool:
+    """Return whether a model has cells of PyTorch, which plain vmap runs one model at a time."""
+    return any(isinstance(module, nn.RNNCellBase) for module in model.modules())
+
+
+class StockLayers(TorchFunctionMode):
+    """Runs recurrent layers and dropout for a stack of models, in a `with` block around `torch.vmap`.
+
+    Args:
+        random_states: state of the random generator of each model, on the CPU; dropout on other devices is left to
+            PyTorch.
+    """
+
+    def __init__(self, random_states: Sequence[UInt8[Tensor, " bytes"]]) -> None:
+        super().__init__()
+        self._states = list(random_states)
+        self._generators: list[torch.Generator] = []
+
+    @property
+    def random_states(self) -> list[UInt8[Tensor, " bytes"]]:
+        """The states of the random generators after all draws."""
+        return [g.get_state() for g in self._generators] if self._generators else self._states
+
+    def __torch_function__(
+        self, function: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        """Call a function of PyTorch, or its replacement; PyTorch calls this in its place."""
+        replacement = REPLACEMENTS.get(function)
+        if replacement is None:
+            return function(*args, **(kwargs or {}))
+        return replacement(self, *args, **(kwargs or {}))
+
+    def masks(self, p: float, x: Float[Tensor, "stack ..."]) -> Float[Tensor, "stack ..."]:
+        """Draw the factors by which dropout multiplies `x`, for each model from its own generator."""
+        if not self._generators:
+            self._generators = [torch.Generator().set_state(state) for state in self._states]
+        drawn = [
+            torch.empty_like(one).bernoulli_(1 - p, generator=generator)
+            for one, generator in zip(x, self._generators, strict=True)
+        ]
+        return torch.stack(drawn).div_(1 - p)
+
+
+class _OfStack(Function):
+    """Calls a function with tensors [stack, ...] where vmap would call it with the tensors of one model.
+
+    The function must return a tensor [stack, ...] or a tuple of them. Autograd sees the operations in it.
+    """
+
+    @staticmethod
+    def forward(function: Callable[..., Any], *tensors: Tensor) -> Any:
+        raise IncompatibleError("it calls a recurrent layer with tensors that do not depend on the model")
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        pass
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int | None, ...], function: Callable[..., Any], *tensors: Tensor) -> Any:
+        stacked = [
+            x.expand(info.batch_size, *x.shape) if dim is None else x.movedim(dim, 0)
+            for x, dim in zip(tensors, in_dims[1:], strict=True)
+        ]
+        found = function(*stacked)
+        return found, (0,) * len(found) if isinstance(found, tuple) else 0
+
+
+def run_layers(
+    x: Sequences,
+    states: Sequence[Float[Tensor, "stack net batch _"]],
+    weights: Sequence[Float[Tensor, "stack ..."]],
+    *,
+    kind: str,
+    biases: bool,
+    layers: int,
+    directions: int,
+    drop: Mask | None = None,
+) -> tuple[Float[Tensor, "stack ..."], ...]:
+    """Run a recurrent net of PyTorch's for a stack of models.
+
+    Args:
+        x: inputs.
+        states: initial states: h, and c of an LSTM; nets are layers times directions.
+        weights: of all nets, in PyTorch's order: input, state, their biases if there are any, and the projection of an
+            LSTM if it has one.
+        kind: one of CELLS.
+        biases: whether there are biases.
+        layers: number of layers.
+        directions: 2 if each layer also reads the sequence backwards.
+        drop: applies dropout between layers.
+
+    Returns:
+        The outputs [stack, step, batch, size] and the final states, shaped like the initial ones.
+    """
+    each = len(weights) // (layers * directions)
+    finals: list[State] = []
+    for layer in range(layers):
+        outputs = []
+        for direction in range(directions):
+            net = layer * directions + direction
+            own = list(weights[net * each : (net + 1) * each])
+            projection = own.pop() if each > 2 + 2 * biases else None
+            cell = CELLS[kind].of(*own)
+            gates = cell.project(x).unbind(1)
+            state: State = tuple(s[:, net] for s in states)
+            steps = []
+            for gate in reversed(gates) if direction else gates:
+                state = cell.step(gate, state)
+                if projection is not None:
+                    state = linear(state[0], projection), *state[1:]
+                steps.append(state[0])
+            outputs.append(torch.stack(steps[::-1] if direction else steps, 1))
+            finals.append(state)
+        x = torch.cat(outputs, -1) if directions > 1 else outputs[0]
+        if drop is not None and layer < layers - 1:
+            x = drop(x)
+    return x, *(torch.stack(of_all, 1) for of_all in zip(*finals, strict=True))
+
+
+def _recurrent(
+    kind: str, mode: StockLayers, x: Tensor, states: Any, weights: Any, biases: bool, layers: int, dropout: float,
+    training: bool, bidirectional: bool, batch_first: bool = False,
+) -> Any:  # fmt: skip
+    """Replace `torch.gru` and its like; the arguments are theirs."""
+    if not isinstance(weights, (list, tuple)):
+        raise IncompatibleError(PACKED)
+    states = list(states) if isinstance(states, (list, tuple)) else [states]
+    drop = (lambda y: y * mode.masks(dropout, y)) if training and 0 < dropout < 1 else None
+    if training and dropout == 1:
+        drop = torch.zeros_like
+    options: dict[str, Any] = {"kind": kind, "biases": biases, "layers": layers, "directions": 1 + bidirectional}
+    of_stack = partial(_by_list, partial(run_layers, **options, drop=drop), len(states))
+    found = _OfStack.apply(of_stack, x.transpose(0, 1) if batch_first else x, *states, *weights)  # type: ignore[no-untyped-call]
+    return (found[0].transpose(0, 1) if batch_first else found[0], *found[1:])
+
+
+def _by_list(run: Callable[..., Any], states: int, x: Tensor, *tensors: Tensor) -> Any:
+    """Call `run` with tensors in lists, as `Function.apply` takes them one by one."""
+    return run(x, tensors[:states], tensors[states:])
+
+
+def _cell(kind: str, mode: StockLayers, x: Tensor, states: Any, *weights: Tensor | None) -> Any:
+    """Replace `torch.gru_cell` and its like; the arguments are theirs."""
+    states = list(states) if isinstance(states, (list, tuple)) else [states]
+    there = [w for w in weights if w is not None]
+    found = _OfStack.apply(partial(_cell_step, kind, len(states)), x, *states, *there)  # type: ignore[no-untyped-call]
+    return found if len(found) > 1 else found[0]
+
+
+def _cell_step(kind: str, states: int, x: Tensor, *tensors: Tensor) -> State:
+    cell = CELLS[kind].of(*tensors[states:])
+    return cell.step(cell.project(x), tensors[:states])
+
+
+def _dropout(mode: StockLayers, x: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Replace `torch.nn.functional.dropout`."""
+    if not training or not 0 < p < 1 or not x.is_cpu:
+        return F.dropout(x, p, training, inplace)
+    mask: Tensor = _OfStack.apply(partial(mode.masks, p), x)  # type: ignore[no-untyped-call]
+    return x.mul_(mask) if inplace else x * mask
+
+
+REPLACEMENTS: dict[Any, Callable[..., Any]] = {
+    F.dropout: _dropout,
+    **{getattr(torch, kind): partial(_recurrent, kind) for kind in CELLS},
+    **{getattr(torch, f"{kind}_cell"): partial(_cell, kind) for kind in CELLS},
+}
