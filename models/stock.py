@@ -202,8 +202,25 @@ def _dropout(mode: StockLayers, x: Tensor, p: float = 0.5, training: bool = True
     return x.mul_(mask) if inplace else x * mask
 
 
+def _attention(
+    mode: StockLayers, q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0,
+    is_causal: bool = False, scale: float | None = None, **others: Any,
+) -> Tensor:  # fmt: skip
+    """Replace `torch.nn.functional.scaled_dot_product_attention` where it drops weights."""
+    if not 0 < dropout_p < 1 or not q.is_cpu or any(others.values()):
+        return F.scaled_dot_product_attention(q, k, v, attn_mask, dropout_p, is_causal, scale=scale, **others)
+    scores = q @ k.mT * (q.shape[-1] ** -0.5 if scale is None else scale)
+    if is_causal:
+        attn_mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=q.device).tril()
+    if attn_mask is not None:
+        allowed = attn_mask.dtype == torch.bool
+        scores = scores.masked_fill(~attn_mask, -torch.inf) if allowed else scores + attn_mask
+    return _dropout(mode, scores.softmax(-1), dropout_p) @ v
+
+
 REPLACEMENTS: dict[Any, Callable[..., Any]] = {
     F.dropout: _dropout,
+    F.scaled_dot_product_attention: _attention,
     **{getattr(torch, kind): partial(_recurrent, kind) for kind in CELLS},
     **{getattr(torch, f"{kind}_cell"): partial(_cell, kind) for kind in CELLS},
 }

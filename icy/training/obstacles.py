@@ -19,8 +19,8 @@ from .stack import Stack
 SENTENCES = (
     (
         r"called random operation",
-        "it draws random numbers other than by nn.Dropout or nn.functional.dropout; leave out other noise, and dropout "
-        "inside nn.MultiheadAttention and the nn.Transformer layers (dropout=0)",
+        "it draws random numbers other than by nn.Dropout; leave out other noise, and dropout inside "
+        "nn.MultiheadAttention and nn.Transformer layers (dropout=0)",
     ),
     (r"_pack_padded_sequence|_pad_packed_sequence", "it packs sequences; messages are of one length, so do without"),
     (

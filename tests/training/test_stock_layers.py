@@ -171,12 +171,18 @@ def encoder() -> nn.Module:
     return nn.TransformerEncoderLayer(16, 2, 32, dropout=0.0, batch_first=True)
 
 
+def attends(self: Any, x: Tensor) -> Tensor:
+    q, k, v = self.net(x).view(len(x), 2, 4, 6).split(2, -1)
+    return F.scaled_dot_product_attention(q, k, v, dropout_p=0.4 if self.training else 0.0, is_causal=True).flatten(1)
+
+
 STACKED = {
     "BatchNorm": (lambda: nn.BatchNorm1d(16), "vmap"),
     "a buffer": (lambda: Of(lambda self, x: x + self.mean), "vmap"),
     "a running mean under two names": (lambda: Of(running_mean), "vmap"),
     "nn.Dropout": (lambda: nn.Dropout(0.5), "vmap+layers"),
     "F.dropout, always": (lambda: Of(lambda self, x: F.dropout(x, 0.2)), "vmap+layers"),
+    "attention with dropout": (lambda: Of(attends, net=nn.Linear(16, 48)), "vmap+layers"),
     "an encoder layer": (encoder, "vmap"),
 }
 
