@@ -3,7 +3,7 @@
 `torch.vmap` has no rule for `nn.GRU`, `nn.LSTM`, `nn.RNN` and `nn.LSTMCell`, runs `nn.GRUCell` and `nn.RNNCell` one
 model at a time, and refuses dropout, whose random numbers would depend on the stack. Within `StockLayers` icy's cells
 compute the former, with stacked weights, and each model draws its dropout masks from its own random generator, as it
-does when it runs alone.
+does when it runs alone. While a model is traced for native cores, icy's cells stand in for its layers, too.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,9 +20,9 @@ from torch.overrides import TorchFunctionMode
 from icy.core.errors import IncompatibleError
 
 from .cells import Gates, GRUCell, LSTMCell, RNNCell, State
-from .layers import linear, rows_times
+from .layers import as_symbol_weights, linear, rows_times
 
-Sequences = Float[Tensor, "stack step batch size"]
+Sequences = Float[Tensor, "*stack step batch size"]
 Mask = Callable[[Sequences], Sequences]
 PACKED = (
     "it packs sequences (PackedSequence), whose lengths vmap cannot read; messages in icy are all of one length, so "
@@ -40,9 +40,9 @@ class ReluCell(RNNCell):
 CELLS = {"gru": GRUCell, "lstm": LSTMCell, "rnn_tanh": RNNCell, "rnn_relu": ReluCell}
 
 
-def has_stock_cells(model: nn.Module) -> bool:
-    """Return whether a model has cells of PyTorch, which plain vmap runs one model at a time."""
-    return any(isinstance(module, nn.RNNCellBase) for module in model.modules())
+def has_stock(model: nn.Module, *kinds: type[nn.Module]) -> bool:
+    """Return whether a model has recurrent layers or cells of PyTorch, of these kinds or of any."""
+    return any(isinstance(module, kinds or (nn.RNNBase, nn.RNNCellBase)) for module in model.modules())
 
 
 class StockLayers(TorchFunctionMode):
@@ -109,16 +109,16 @@ class _OfStack(Function):
 
 def run_layers(
     x: Sequences,
-    states: Sequence[Float[Tensor, "stack net batch _"]],
-    weights: Sequence[Float[Tensor, "stack ..."]],
+    states: Sequence[Float[Tensor, "*stack net batch _"]],
+    weights: Sequence[Float[Tensor, "..."]],
     *,
     kind: str,
     biases: bool,
     layers: int,
     directions: int,
     drop: Mask | None = None,
-) -> tuple[Float[Tensor, "stack ..."], ...]:
-    """Run a recurrent net of PyTorch's for a stack of models.
+) -> tuple[Float[Tensor, "..."], ...]:
+    """Run a recurrent net of PyTorch's for a stack of models, or for one.
 
     Args:
         x: inputs.
@@ -132,7 +132,7 @@ def run_layers(
         drop: applies dropout between layers.
 
     Returns:
-        The outputs [stack, step, batch, size] and the final states, shaped like the initial ones.
+        The outputs [*stack, step, batch, size] and the final states, shaped like the initial ones.
     """
     each = len(weights) // (layers * directions)
     finals: list[State] = []
@@ -143,55 +143,71 @@ def run_layers(
             own = list(weights[net * each : (net + 1) * each])
             projection = own.pop() if each > 2 + 2 * biases else None
             cell = CELLS[kind].of(*own)
-            gates = cell.project(x).unbind(1)
-            state: State = tuple(s[:, net] for s in states)
+            gates = cell.project(x).unbind(-3)
+            state: State = tuple(s.unbind(-3)[net] for s in states)
             steps = []
             for gate in reversed(gates) if direction else gates:
                 state = cell.step(gate, state)
                 if projection is not None:
                     state = linear(state[0], projection), *state[1:]
                 steps.append(state[0])
-            outputs.append(torch.stack(steps[::-1] if direction else steps, 1))
+            outputs.append(torch.stack(steps[::-1] if direction else steps, -3))
             finals.append(state)
         x = torch.cat(outputs, -1) if directions > 1 else outputs[0]
         if drop is not None and layer < layers - 1:
             x = drop(x)
-    return x, *(torch.stack(of_all, 1) for of_all in zip(*finals, strict=True))
+    return x, *(torch.stack(of_all, -3) for of_all in zip(*finals, strict=True))
 
 
 def _recurrent(
-    kind: str, mode: StockLayers, x: Tensor, states: Any, weights: Any, biases: bool, layers: int, dropout: float,
-    training: bool, bidirectional: bool, batch_first: bool = False,
+    kind: str, run: Callable[..., Any], masks: Callable[[float, Sequences], Sequences] | None, x: Tensor, states: Any,
+    weights: Any, biases: bool, layers: int, dropout: float, training: bool, bidirectional: bool,
+    batch_first: bool = False,
 ) -> Any:  # fmt: skip
-    """Replace `torch.gru` and its like; the arguments are theirs."""
+    """Replace `torch.gru` and its like.
+
+    Args:
+        kind: one of CELLS.
+        run: calls a function with inputs, states and weights.
+        masks: draws dropout masks; None where they cannot be drawn.
+        x, states, weights, biases, layers, dropout, training, bidirectional, batch_first: as in PyTorch.
+    """
     if not isinstance(weights, (list, tuple)):
         raise IncompatibleError(PACKED)
-    states = list(states) if isinstance(states, (list, tuple)) else [states]
-    drop = (lambda y: y * mode.masks(dropout, y)) if training and 0 < dropout < 1 else None
-    if training and dropout == 1:
-        drop = torch.zeros_like
+    drop: Mask | None = None
+    if training and dropout and layers > 1:
+        if masks is None:
+            raise IncompatibleError("it draws random numbers of its own")
+        drop = torch.zeros_like if dropout == 1 else lambda y: y * masks(dropout, y)
     options: dict[str, Any] = {"kind": kind, "biases": biases, "layers": layers, "directions": 1 + bidirectional}
-    of_stack = partial(_by_list, partial(run_layers, **options, drop=drop), len(states))
-    found = _OfStack.apply(of_stack, x.transpose(0, 1) if batch_first else x, *states, *weights)  # type: ignore[no-untyped-call]
-    return (found[0].transpose(0, 1) if batch_first else found[0], *found[1:])
+    y, *finals = run(
+        partial(run_layers, **options, drop=drop), x.transpose(0, 1) if batch_first else x, _listed(states), weights
+    )
+    return (y.transpose(0, 1) if batch_first else y, *finals)
 
 
-def _by_list(run: Callable[..., Any], states: int, x: Tensor, *tensors: Tensor) -> Any:
-    """Call `run` with tensors in lists, as `Function.apply` takes them one by one."""
-    return run(x, tensors[:states], tensors[states:])
-
-
-def _cell(kind: str, mode: StockLayers, x: Tensor, states: Any, *weights: Tensor | None) -> Any:
-    """Replace `torch.gru_cell` and its like; the arguments are theirs."""
-    states = list(states) if isinstance(states, (list, tuple)) else [states]
-    there = [w for w in weights if w is not None]
-    found = _OfStack.apply(partial(_cell_step, kind, len(states)), x, *states, *there)  # type: ignore[no-untyped-call]
+def _cell(kind: str, run: Callable[..., Any], x: Tensor, states: Any, *weights: Tensor | None) -> Any:
+    """Replace `torch.gru_cell` and its like; `run` as in `_recurrent`, the other arguments are theirs."""
+    found = run(partial(_step, kind), x, _listed(states), [w for w in weights if w is not None])
     return found if len(found) > 1 else found[0]
 
 
-def _cell_step(kind: str, states: int, x: Tensor, *tensors: Tensor) -> State:
-    cell = CELLS[kind].of(*tensors[states:])
-    return cell.step(cell.project(x), tensors[:states])
+def _step(kind: str, x: Tensor, states: Sequence[Tensor], weights: Sequence[Tensor]) -> State:
+    cell = CELLS[kind].of(*weights)
+    return cell.step(cell.project(x), tuple(states))
+
+
+def _listed(states: Tensor | Sequence[Tensor]) -> Sequence[Tensor]:
+    return [states] if isinstance(states, Tensor) else states
+
+
+def _of_stack(function: Callable[..., Any], x: Tensor, states: Sequence[Tensor], weights: Sequence[Tensor]) -> Any:
+    """Call a function with the tensors of a stack, within vmap."""
+
+    def call(x: Tensor, *tensors: Tensor) -> Any:
+        return function(x, tensors[: len(states)], tensors[len(states) :])
+
+    return _OfStack.apply(call, x, *states, *weights)  # type: ignore[no-untyped-call]
 
 
 def _dropout(mode: StockLayers, x: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
@@ -218,9 +234,46 @@ def _attention(
     return _dropout(mode, scores.softmax(-1), dropout_p) @ v
 
 
+def _embedding(
+    x: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
+    *others: bool, **named: bool,
+) -> Tensor:  # fmt: skip
+    """Replace `torch.nn.functional.embedding` by a product with one-hot vectors."""
+    if padding_idx is not None or max_norm is not None or any(others) or any(named.values()):
+        raise IncompatibleError("it has an embedding with options")
+    return rows_times(as_symbol_weights(x, len(weight), weight.dtype), weight)
+
+
+def _no_dropout(x: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    if training and p:
+        raise IncompatibleError("it draws random numbers of its own")
+    return x
+
+
+def _traced(function: Callable[..., Any], x: Tensor, states: Sequence[Tensor], weights: Sequence[Tensor]) -> Any:
+    """Call a function while a model is traced; zeros that the model made are traced, too."""
+
+    def known(value: Tensor) -> Tensor:
+        is_plain_zero = type(value) is Tensor and not value.any()
+        return weights[0].new_zeros(value.shape) if is_plain_zero else value
+
+    return function(known(x), [known(state) for state in states], weights)
+
+
+# What stands in for functions of PyTorch within StockLayers, which is the first argument.
 REPLACEMENTS: dict[Any, Callable[..., Any]] = {
     F.dropout: _dropout,
     F.scaled_dot_product_attention: _attention,
-    **{getattr(torch, kind): partial(_recurrent, kind) for kind in CELLS},
-    **{getattr(torch, f"{kind}_cell"): partial(_cell, kind) for kind in CELLS},
+    **{
+        getattr(torch, kind): lambda mode, *args, kind=kind: _recurrent(kind, _of_stack, mode.masks, *args)
+        for kind in CELLS
+    },
+    **{getattr(torch, f"{kind}_cell"): lambda mode, *args, kind=kind: _cell(kind, _of_stack, *args) for kind in CELLS},
+}
+# The same in a trace (icy.models.native.trace), in terms of functions that native cores know.
+TRACED: dict[Any, Callable[..., Any]] = {
+    F.dropout: _no_dropout,
+    F.embedding: _embedding,
+    **{getattr(torch, kind): partial(_recurrent, kind, _traced, None) for kind in CELLS},
+    **{getattr(torch, f"{kind}_cell"): partial(_cell, kind, _traced) for kind in CELLS},
 }

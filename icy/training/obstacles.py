@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from icy.core.errors import IcyError
 from icy.core.text import listed
-from icy.models.stock import has_stock_cells
+from icy.models.stock import has_stock
 
 from .stack import Stack
 
@@ -65,7 +65,7 @@ def obstacle_to(
     """
     if engine == "broadcast" and not getattr(models[0], "broadcasts", False):
         return "it does not say `broadcasts = True`"
-    if engine == "vmap" and has_stock_cells(models[0]):
+    if engine == "vmap" and has_stock(models[0], nn.RNNCellBase):
         return "it has cells that run one model at a time"
     two, by_vmap = [copy.deepcopy(models[0]) for _ in range(2)], engine != "broadcast"
     if by_vmap and (name := _differing_tensor(models)):

@@ -3,6 +3,7 @@
 from typing import Any
 
 from torch import Tensor
+from torch.nn import functional as F
 
 from icy.models import layers
 from icy.models.native.builder import NotNativeError
@@ -14,13 +15,13 @@ from icy.models.native.values import Panel, Steps, Value, View, Zero
 from .shapes import transposed
 
 
-@demands(layers.linear, layers.rows_times)
+@demands(layers.linear, layers.rows_times, F.linear)
 def _product_parts(node: Node, parts: int) -> list[tuple[Any, int]]:
     addend = node.args[2] if len(node.args) > 2 else None
     return [(node.args[1], parts), (addend, parts)]
 
 
-@lowers(layers.linear)
+@lowers(layers.linear, F.linear)
 def _linear(low: Lowering, node: Node, parts: int, x: Value, weight: Value, bias: Value | None = None) -> Value:
     return low.builder.linear(x, transposed(low, node, 1, weight), bias, parts)
 

@@ -1,6 +1,10 @@
 """Symbols that a sender reads back."""
 
+from typing import Any
+
+import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from icy.core import representations
 from icy.models.native.builder import NotNativeError
@@ -23,8 +27,8 @@ def _soft(low: Lowering, x: Panel, out: Panel, soft: Slab, temperature: float) -
         build.on_the_way_back(None, back)
 
 
-@lowers(Tensor.softmax)
-def _softmax(low: Lowering, node: Node, parts: int, scores: Value, dim: int) -> Value:
+@lowers(Tensor.softmax, torch.softmax, F.softmax)
+def _softmax(low: Lowering, node: Node, parts: int, scores: Value, dim: int, **_: Any) -> Value:
     x = low.builder.as_panel(scores)
     if dim != -1 or x.rows is not None or len(x.slabs) != 1 or x.width > MOST_CHOICES:
         raise NotNativeError("a softmax that is not over the symbols of each example")
