@@ -49,8 +49,7 @@ class StockLayers(TorchFunctionMode):
     """Runs recurrent layers and dropout for a stack of models, in a `with` block around `torch.vmap`.
 
     Args:
-        random_states: state of the random generator of each model, on the CPU; dropout on other devices is left to
-            PyTorch.
+        random_states: state of the random generator of each model, on the CPU.
     """
 
     def __init__(self, random_states: Sequence[UInt8[Tensor, " bytes"]]) -> None:
@@ -73,7 +72,13 @@ class StockLayers(TorchFunctionMode):
         return replacement(self, *args, **(kwargs or {}))
 
     def masks(self, p: float, x: Float[Tensor, "stack ..."]) -> Float[Tensor, "stack ..."]:
-        """Draw the factors by which dropout multiplies `x`, for each model from its own generator."""
+        """Draw the factors by which dropout multiplies `x`, for each model from its own generator.
+
+        Raises:
+            IncompatibleError: `x` is not on the CPU.
+        """
+        if not x.is_cpu:
+            raise IncompatibleError("dropout is drawn for a stack on the CPU only; leave it out (p=0) on a GPU")
         if not self._generators:
             self._generators = [torch.Generator().set_state(state) for state in self._states]
         drawn = [
@@ -212,7 +217,7 @@ def _of_stack(function: Callable[..., Any], x: Tensor, states: Sequence[Tensor],
 
 def _dropout(mode: StockLayers, x: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Replace `torch.nn.functional.dropout`."""
-    if not training or not 0 < p < 1 or not x.is_cpu:
+    if not training or not 0 < p < 1:
         return F.dropout(x, p, training, inplace)
     mask: Tensor = _OfStack.apply(partial(mode.masks, p), x)  # type: ignore[no-untyped-call]
     return x.mul_(mask) if inplace else x * mask
@@ -223,7 +228,7 @@ def _attention(
     is_causal: bool = False, scale: float | None = None, **others: Any,
 ) -> Tensor:  # fmt: skip
     """Replace `torch.nn.functional.scaled_dot_product_attention` where it drops weights."""
-    if not 0 < dropout_p < 1 or not q.is_cpu or any(others.values()):
+    if not 0 < dropout_p < 1 or any(others.values()):
         return F.scaled_dot_product_attention(q, k, v, attn_mask, dropout_p, is_causal, scale=scale, **others)
     scores = q @ k.mT * (q.shape[-1] ** -0.5 if scale is None else scale)
     if is_causal:

@@ -32,7 +32,8 @@ def _seen_otherwise(low: Lowering, node: Node, parts: int, x: Value, *_: Any, **
         return x if before[-1:] == after[-1:] else _reshaped(x, node.results[0])
     if isinstance(x, Steps) and before != after:
         if len(after) == 2 and after[0] == low.trace.batch:
-            return _flattened(low, node, parts, x)
+            found: Value = _flattened(low, node, parts, x)
+            return found
         raise NotNativeError("it cuts a sequence into another")
     return x
 
@@ -97,7 +98,8 @@ def _joined(low: Lowering, panels: list[Panel]) -> Panel:
 def _without_axes(low: Lowering, node: Node, parts: int, x: Value, *_: Any) -> Value:
     if isinstance(x, Steps) and len(x.steps) == 1:
         return x.steps[0]
-    return _seen_otherwise(low, node, parts, x)
+    found: Value = _seen_otherwise(low, node, parts, x)
+    return found
 
 
 @lowers(Tensor.unbind)
@@ -223,7 +225,8 @@ def _stacked(low: Lowering, node: Node, values: list[Value], parts: int) -> Pane
 def _one_hot_places(low: Lowering, node: Node, parts: int, tokens: Value, num_classes: int) -> Value:
     if not isinstance(tokens, Tokens) or tokens.values:
         raise NotNativeError("it makes one-hot vectors of something other than its input")
-    return _symbols(low, node, parts, tokens, num_classes)
+    found: Value = _symbols(low, node, parts, tokens, num_classes)
+    return found
 
 
 @lowers(Tensor.float, Tensor.to)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import torch
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -15,7 +16,7 @@ from icy.models.native.values import Panel, Steps, Value, View, Zero
 from .shapes import transposed
 
 
-@demands(layers.linear, layers.rows_times, F.linear)
+@demands(layers.linear, layers.rows_times, F.linear, Tensor.matmul, torch.matmul)
 def _product_parts(node: Node, parts: int) -> list[tuple[Any, int]]:
     addend = node.args[2] if len(node.args) > 2 else None
     return [(node.args[1], parts), (addend, parts)]
@@ -26,7 +27,7 @@ def _linear(low: Lowering, node: Node, parts: int, x: Value, weight: Value, bias
     return low.builder.linear(x, transposed(low, node, 1, weight), bias, parts)
 
 
-@lowers(layers.rows_times)
+@lowers(layers.rows_times, Tensor.matmul, torch.matmul)
 def _rows_times(low: Lowering, node: Node, parts: int, x: Value, matrix: Value, addend: Value | None = None) -> Value:
     if isinstance(x, Zero) and addend is not None:
         return addend
