@@ -1,9 +1,9 @@
 """PyTorch's recurrent layers and its dropout, run for a whole stack of models within `torch.vmap`.
 
 `torch.vmap` has no rule for `nn.GRU`, `nn.LSTM`, `nn.RNN` and `nn.LSTMCell`, runs `nn.GRUCell` and `nn.RNNCell` one
-model at a time, and refuses dropout, whose random numbers would depend on the stack. Within `StockLayers` icy's cells
-compute the former, with stacked weights, and each model draws its dropout masks from its own random generator, as it
-does when it runs alone. While a model is traced for native cores, icy's cells stand in for its layers, too.
+model at a time, and refuses dropout. Within `StockLayers` icy's cells compute the recurrent layers with stacked
+weights, and each model draws its dropout masks from its own random generator, as it does when it runs alone. While a
+model is traced for native cores, icy's cells replace its recurrent layers, too.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,8 +25,8 @@ from .layers import as_symbol_weights, linear, rows_times
 Sequences = Float[Tensor, "*stack step batch size"]
 Mask = Callable[[Sequences], Sequences]
 PACKED = (
-    "it packs sequences (PackedSequence), whose lengths vmap cannot read; messages in icy are all of one length, so "
-    "give the layer the padded tensor"
+    "it packs sequences (PackedSequence), and vmap cannot read their lengths; messages in icy are all of one length, "
+    "so give the layer the padded tensor"
 )
 
 
@@ -265,8 +265,10 @@ def _traced(function: Callable[..., Any], x: Tensor, states: Sequence[Tensor], w
     return function(known(x), [known(state) for state in states], weights)
 
 
-# What stands in for functions of PyTorch within StockLayers, which is the first argument.
+# Replacements of functions of PyTorch within StockLayers, which is their first argument.
 REPLACEMENTS: dict[Any, Callable[..., Any]] = {
+    # On a GPU, recurrent layers compare the addresses of their weights. Equal ones have them leave the weights as is.
+    Tensor.data_ptr: lambda mode, x: 0,
     F.dropout: _dropout,
     F.scaled_dot_product_attention: _attention,
     **{

@@ -169,7 +169,7 @@ def run_all(
         checks: the checks.
         label: name of the plug-in, for the error.
         raise_on_failure: whether to raise if a check failed, once all have run.
-        report: called with each result as it comes; not with those of checks that were left out.
+        report: called with each result as it comes, except for checks that are left out.
         begin: called before each check with its name, its number from 1, and the number of checks.
         seconds: time after which the remaining checks are left out, and the running one is stopped; None for no limit.
 

@@ -2,7 +2,6 @@
 
 import copy
 import re
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -72,23 +71,21 @@ def obstacle_to(
         return f"its tensor '{name}' differs between replicates and is not a buffer; make it one by register_buffer"
     inputs, keys = torch.cat([sample[:1], sample[:1]]), torch.zeros(2, dtype=torch.long, device=device)
     try:
-        with warnings.catch_warnings():  # of vmap, that it is slow at something
-            warnings.simplefilter("ignore", UserWarning)
-            trial = Stack(two, device, [seeds[0]] * 2, all_buffers=by_vmap)
-            if by_vmap:
-                trial.modules[0].register_forward_pre_hook(_note_buffers)
-                trial.modules[0].register_forward_hook(_require_same_buffers)
-            _total(trial.forward([inputs], engine, keys)).backward()
-            if by_vmap:
-                with torch.no_grad():
-                    trial.forward([inputs], engine)
+        trial = Stack(two, device, [seeds[0]] * 2, all_buffers=by_vmap)
+        if by_vmap:
+            trial.modules[0].register_forward_pre_hook(_note_buffers)
+            trial.modules[0].register_forward_hook(_require_same_buffers)
+        _total(trial.forward([inputs], engine, keys)).backward()
+        if by_vmap:
+            with torch.no_grad():
+                trial.forward([inputs], engine)
     except Exception as error:  # whatever a stranger's module does that the engine refuses
         return _sentence(error)
     return None
 
 
 def _differing_tensor(models: Sequence[nn.Module]) -> str | None:
-    """Return the name of a tensor that is no parameter or buffer and is not the same in all models, if there is one."""
+    """Return the name of a tensor attribute that differs between models, if there is one."""
     first, *others = [_plain_tensors(model) for model in {id(model): model for model in models}.values()]
     return next((n for n, x in first.items() for o in others if n not in o or not torch.equal(x, o[n])), None)
 
@@ -118,7 +115,7 @@ def _require_same_buffers(module: Any, inputs: Any, output: Any) -> None:
 
 
 def _sentence(error: Exception) -> str:
-    """Return what stands in the way, and the remedy, in place of PyTorch's message."""
+    """Return the cause and the remedy of an error, in place of PyTorch's message."""
     said = str(error).strip().partition("\n")[0]
     if isinstance(error, IcyError) and "vmap cannot batch" not in said:
         return said

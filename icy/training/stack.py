@@ -143,7 +143,11 @@ class Stack:
         if engine == "broadcast":
             return _call(one, values, keys, *inputs)
         placed = (0, None if keys is None else 0, *[0] * len(inputs))
-        with hand_written_only(), self._stock_layers(which) if engine == "vmap+layers" else nullcontext():
+        with (
+            hand_written_only(),
+            _slow_in_silence(),
+            self._stock_layers(which) if engine == "vmap+layers" else nullcontext(),
+        ):
             found: Output = vmap(partial(_call, one), in_dims=placed)(values, keys, *inputs)
         return found
 
@@ -172,8 +176,18 @@ class Stack:
         return torch.stack(outputs)
 
 
+@contextmanager
+def _slow_in_silence() -> Iterator[None]:
+    """Leave out PyTorch's warning that vmap runs an operation one replicate at a time; it asks to report that."""
+    torch._C._functorch._set_vmap_fallback_warning_enabled(False)
+    try:
+        yield
+    finally:
+        torch._C._functorch._set_vmap_fallback_warning_enabled(True)
+
+
 def _stacking_buffers(module: nn.Module, all_of_them: bool) -> dict[str, list[str]]:
-    """Return the buffers of which every replicate has its own: the first name of each, and all names."""
+    """Return the buffers to stack: the first name of each, and all its names."""
     names: dict[int, list[str]] = {}
     for place, part in module.named_modules(remove_duplicate=False):
         if all_of_them or getattr(part, "stacks_buffers", False):

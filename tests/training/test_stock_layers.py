@@ -13,6 +13,7 @@ from torch.nn import functional as F
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
 from icy.core.registry import Entry
+from icy.models.stock import StockLayers
 from icy.training.learners import Learner
 from tests.cores import needs_native
 from tests.training.helpers import SEEDS, Plain, assert_same_bits, batches, entry, stacked, step, task
@@ -172,6 +173,12 @@ def test_a_replicate_with_stock_layers_has_the_same_bits_in_any_stack() -> None:
     assert_same_bits(whole, 0, part, 0)
 
 
+def test_layers_leave_stacked_weights_where_they_are() -> None:
+    """On a GPU they would move those that have different addresses, which stacked weights do not tell."""
+    with StockLayers([]):
+        assert torch.ones(1).data_ptr() == torch.zeros(3).data_ptr()
+
+
 # -- buffers, dropout and what else people bring -----------------------------------------------------------------------
 
 
@@ -216,6 +223,7 @@ STACKED = {
 }
 
 
+@pytest.mark.filterwarnings("error:There is a performance drop")
 @pytest.mark.parametrize("case", STACKED)
 def test_buffers_and_dropout_are_stacked_with_the_numbers_of_the_loop(case: str) -> None:
     make, engine = STACKED[case]

@@ -45,7 +45,11 @@ icy.testing.parametrize_with_checks makes each check a test of pytest.
     help="What models are trained in during the checks; by default the first that each works with.",
 )
 @click.option("--quiet", "-q", is_flag=True, help="Print only what failed, and a line for each name.")
-@click.option("--full", is_flag=True, help=f"Run all checks, even if those of a name take longer than {SECONDS} s.")
+@click.option(
+    "--full",
+    is_flag=True,
+    help=f"Run all checks, even after {SECONDS} s for a name.",
+)
 def check_command(
     names: tuple[str, ...], plugin: tuple[str, ...], representation: str | None, quiet: bool, full: bool
 ) -> int:

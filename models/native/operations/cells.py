@@ -283,7 +283,7 @@ def _chosen(low: Lowering, node: Node, parts: int, x: Value, index: Any) -> Valu
 
 
 def _chosen_places(index: list[Any], shape: torch.Size) -> dict[int, Any]:
-    """Return what an index chooses of each axis that it does not take as a whole."""
+    """Return the places that an index takes from each axis, by axis; axes that it takes as a whole are left out."""
     items = [one for one in index if one is not None]
     if ... in items:
         at = items.index(...)

@@ -22,9 +22,7 @@ def _same_parts(node: Node, parts: int) -> list[tuple[Any, int]]:
     return [(node.args[0], parts)]
 
 
-@lowers(
-    Tensor.unsqueeze, Tensor.reshape, Tensor.view, Tensor.expand, Tensor.contiguous, Tensor.unflatten, Tensor.repeat
-)
+@lowers(Tensor.unsqueeze, Tensor.reshape, Tensor.view, Tensor.expand, Tensor.contiguous, Tensor.unflatten)
 def _seen_otherwise(low: Lowering, node: Node, parts: int, x: Value, *_: Any, **__: Any) -> Value:
     """Return the same numbers: leading axes of size 1, examples and places are not distinguished here."""
     before, after = _stripped(node.args[0].tensor), _stripped(node.results[0])
@@ -36,6 +34,15 @@ def _seen_otherwise(low: Lowering, node: Node, parts: int, x: Value, *_: Any, **
             return found
         raise NotNativeError("it cuts a sequence into another")
     return x
+
+
+@lowers(Tensor.repeat)
+def _repeated(low: Lowering, node: Node, parts: int, x: Value, *sizes: Any) -> Value:
+    times, shape = sizes[0] if isinstance(sizes[0], list) else sizes, node.args[0].tensor.shape
+    if any(number != 1 and size != 1 for number, size in zip(times[::-1], shape[::-1], strict=False)):
+        raise NotNativeError("it repeats examples or columns")
+    found: Value = _seen_otherwise(low, node, parts, x)
+    return found
 
 
 def _stripped(tensor: Tensor) -> tuple[int, ...]:
