@@ -179,11 +179,12 @@ class Stack:
 @contextmanager
 def _slow_in_silence() -> Iterator[None]:
     """Leave out PyTorch's warning that vmap runs an operation one replicate at a time; it asks to report that."""
-    torch._C._functorch._set_vmap_fallback_warning_enabled(False)
+    enable = torch._C._functorch._set_vmap_fallback_warning_enabled  # type: ignore[attr-defined]
+    enable(False)
     try:
         yield
     finally:
-        torch._C._functorch._set_vmap_fallback_warning_enabled(True)
+        enable(True)
 
 
 def _stacking_buffers(module: nn.Module, all_of_them: bool) -> dict[str, list[str]]:
