@@ -45,6 +45,14 @@ def has_stock(model: nn.Module, *kinds: type[nn.Module]) -> bool:
     return any(isinstance(module, kinds or (nn.RNNBase, nn.RNNCellBase)) for module in model.modules())
 
 
+def needs_stock_layers(model: nn.Module) -> bool:
+    """Return whether vmap alone runs a model slowly or wrongly: its cells, and some options of embeddings."""
+    return has_stock(model, nn.RNNCellBase) or any(
+        isinstance(module, nn.Embedding) and (module.padding_idx is not None or module.scale_grad_by_freq)
+        for module in model.modules()
+    )
+
+
 class StockLayers(TorchFunctionMode):
     """Runs recurrent layers and dropout for a stack of models, in a `with` block around `torch.vmap`.
 
@@ -239,6 +247,18 @@ def _attention(
     return _dropout(mode, scores.softmax(-1), dropout_p) @ v
 
 
+def _stacked_embedding(
+    mode: StockLayers, x: Tensor, weight: Tensor, padding_idx: int | None = None, *others: Any, **named: Any
+) -> Tensor:
+    """Replace `torch.nn.functional.embedding`: vmap forgets that the row of `padding_idx` has no gradient."""
+    if named.get("scale_grad_by_freq") or any(others[2:3]):
+        raise IncompatibleError("it has an embedding with scale_grad_by_freq, which vmap does not know; leave that out")
+    if padding_idx is not None:
+        place = padding_idx % len(weight)
+        weight = torch.cat([weight[:place], weight[place : place + 1].detach(), weight[place + 1 :]])
+    return F.embedding(x, weight, None, *others, **named)
+
+
 def _embedding(
     x: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
     *others: bool, **named: bool,
@@ -246,6 +266,8 @@ def _embedding(
     """Replace `torch.nn.functional.embedding` by a product with one-hot vectors."""
     if padding_idx is not None or max_norm is not None or any(others) or any(named.values()):
         raise IncompatibleError("it has an embedding with options")
+    if x.dim() == 1:  # a token of each example
+        return rows_times(as_symbol_weights(x.unsqueeze(-1), len(weight), weight.dtype).squeeze(-2), weight)
     return rows_times(as_symbol_weights(x, len(weight), weight.dtype), weight)
 
 
@@ -269,6 +291,7 @@ def _traced(function: Callable[..., Any], x: Tensor, states: Sequence[Tensor], w
 REPLACEMENTS: dict[Any, Callable[..., Any]] = {
     # On a GPU, recurrent layers compare the addresses of their weights. Equal ones have them leave the weights as is.
     Tensor.data_ptr: lambda mode, x: 0,
+    F.embedding: _stacked_embedding,
     F.dropout: _dropout,
     F.scaled_dot_product_attention: _attention,
     **{

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from icy.core.errors import IcyError
 from icy.core.text import listed
-from icy.models.stock import has_stock
+from icy.models.stock import needs_stock_layers
 
 from .stack import Stack
 
@@ -64,8 +64,8 @@ def obstacle_to(
     """
     if engine == "broadcast" and not getattr(models[0], "broadcasts", False):
         return "it does not say `broadcasts = True`"
-    if engine == "vmap" and has_stock(models[0], nn.RNNCellBase):
-        return "it has cells that run one model at a time"
+    if engine == "vmap" and needs_stock_layers(models[0]):
+        return "it has layers that vmap alone runs slowly or wrongly"
     two, by_vmap = [copy.deepcopy(models[0]) for _ in range(2)], engine != "broadcast"
     if by_vmap and (name := _differing_tensor(models)):
         return f"its tensor '{name}' differs between replicates and is not a buffer; make it one by register_buffer"

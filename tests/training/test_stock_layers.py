@@ -78,6 +78,24 @@ class CellSender(Plain):
         return torch.stack(scores, 1)
 
 
+class StepSender(StockSender):
+    """Has an embedding for each attribute, and calls a net for one step after another."""
+
+    def __init__(self, space: Any, message_length: int, vocab_size: int, hidden_size: int, make: Make) -> None:
+        super().__init__(space, message_length, vocab_size, hidden_size, make)
+        self.hidden = nn.ModuleList(nn.Embedding(space.values, hidden_size) for _ in range(space.attributes))
+        self.first, self.back = nn.Parameter(torch.ones(hidden_size)), nn.Linear(vocab_size + 1, hidden_size)
+
+    def forward(self, meanings: Tensor) -> Tensor:
+        h = sum(embed(meanings[:, i]) for i, embed in enumerate(self.hidden)).unsqueeze(0)  # type: ignore[attr-defined, arg-type]
+        x, scores = self.first.expand(len(meanings), 1, -1), list[Tensor]()
+        for _ in range(self.length):
+            y, h = self.net(x, h)
+            scores.append(self.out(y))
+            x = self.back(F.softmax(scores[-1], dim=-1))
+        return torch.cat(scores, dim=1)
+
+
 def _width(net: Any) -> int:
     return int(net.proj_size or net.hidden_size) * (1 + net.bidirectional)
 
@@ -105,6 +123,7 @@ MODELS: list[tuple[str, Any, Make]] = [
     *((f"{side}: {name}", kind, make) for name, make in NETS.items() for side, kind in
       (("sender", StockSender), ("receiver", StockReceiver))),
     *((f"sender: {name}", CellSender, make) for name, make in CELLS.items()),
+    ("sender: GRU, step by step", StepSender, NETS["GRU"]),
 ]  # fmt: skip
 
 NOT_NATIVE = ("dropout", "sender: LSTM of two layers, projected")  # random numbers; a part of the columns of a state
@@ -207,6 +226,16 @@ def encoder() -> nn.Module:
     return nn.TransformerEncoderLayer(16, 2, 32, dropout=0.0, batch_first=True)
 
 
+def embeds(self: Any, x: Tensor) -> Tensor:
+    return x + self.net((x[:, :3] > 0).long()).sum(1)  # type: ignore[no-any-return]
+
+
+def fills_its_own(self: Any, x: Tensor) -> Tensor:
+    made = x.new_zeros(len(x), 16)
+    made[:, :8] = x[:, :8]
+    return made
+
+
 def attends(self: Any, x: Tensor) -> Tensor:
     q, k, v = self.net(x).view(len(x), 2, 4, 6).split(2, -1)
     return F.scaled_dot_product_attention(q, k, v, dropout_p=0.4 if self.training else 0.0, is_causal=True).flatten(1)
@@ -218,6 +247,8 @@ STACKED = {
     "a running mean under two names": (lambda: Of(running_mean), "vmap"),
     "nn.Dropout": (lambda: nn.Dropout(0.5), "vmap+layers"),
     "F.dropout, always": (lambda: Of(lambda self, x: F.dropout(x, 0.2)), "vmap+layers"),
+    "padded embedding": (lambda: Of(embeds, net=nn.Embedding(2, 16, padding_idx=1)), "vmap+layers"),
+    "new_zeros": (lambda: Of(fills_its_own), "vmap"),
     "attention with dropout": (lambda: Of(attends, net=nn.Linear(16, 48)), "vmap+layers"),
     "an encoder layer": (encoder, "vmap"),
 }

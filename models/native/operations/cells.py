@@ -273,6 +273,8 @@ def _chosen(low: Lowering, node: Node, parts: int, x: Value, index: Any) -> Valu
     if not chosen:
         return x
     ((axis, places), *others) = chosen.items()
+    if isinstance(x, Tokens) and not x.values and not others and axis == 1 and isinstance(places, int):
+        return Tokens(x.first + places % x.places, 1, 0)
     if isinstance(x, Steps) and not others and shape[axis] == len(x.steps) and axis < len(shape) - 1:
         return Steps(x.steps[places]) if isinstance(places, slice) else x.steps[places]
     if not (isinstance(x, Panel) and x.rows is None and isinstance(index, list) and index[:-1] == [...]):
@@ -296,7 +298,7 @@ def _chosen_places(index: list[Any], shape: torch.Size) -> dict[int, Any]:
 
 
 @lowers(torch.stack)
-def _list(low: Lowering, node: Node, parts: int, values: list[Value], *_: Any) -> Value:
+def _list(low: Lowering, node: Node, parts: int, values: list[Value], dim: int = 0) -> Value:
     return Steps(values)
 
 

@@ -121,11 +121,11 @@ def _taken_apart(low: Lowering, node: Node, parts: int, x: Value, dim: int = 0) 
 
 
 def _repeats(low: Lowering, node: Node, x: Value, axis: int) -> bool:
-    """Return whether examples are the same along an axis, as after `expand`: there is one row for each example."""
+    """Return whether rows are the same along an axis, as after `expand`: there is one for each example, or for all."""
     shape = node.args[0].tensor.shape
-    examples = isinstance(x, (Panel, Zero)) and x.rows is None
-    last = columns_of(x) if isinstance(x, Zero) else x.width if isinstance(x, Panel) else 0
-    return examples and last == shape[-1] and axis % len(shape) < len(shape) - 1 and shape[axis] != low.trace.batch
+    if not isinstance(x, (Panel, Zero, View)) or x.rows not in (None, 1) or columns_of(x) != shape[-1]:
+        return False
+    return axis % len(shape) < len(shape) - 1 and shape[axis] != low.trace.batch
 
 
 @lowers(Tensor.transpose)
@@ -160,6 +160,9 @@ def _concatenated(low: Lowering, node: Node, parts: int, values: list[Value], di
     values = [v for v in values if not (isinstance(v, Zero) and not v.columns)]
     if len(values) == 1:
         return values[0]
+    shape = node.results[0].shape
+    if len(shape) == 3 and dim % 3 < 2 and low.trace.batch in shape[:2] and all(isinstance(v, Steps) for v in values):
+        return Steps([step for v in values if isinstance(v, Steps) for step in v.steps])
     if dim == -1 and any(isinstance(v, Steps) for v in values):
         return Steps([_concatenated(low, node, parts, list(some), dim) for some in zip(*_by_step(values), strict=True)])
     rows = [getattr(v, "rows", 0) for v in values]
@@ -253,7 +256,7 @@ def _one_hot(low: Lowering, node: Node, parts: int, tokens: Value, values: int, 
 @lowers(layers.as_symbol_weights, symbols.by_position)
 def _symbols(low: Lowering, node: Node, parts: int, message: Value, values: int, *_: Any) -> Value:
     if isinstance(message, Tokens):
-        return Steps([Tokens(place, 1, values) for place in range(message.places)])
+        return Steps([Tokens(message.first + place, 1, values) for place in range(message.places)])
     return message
 
 

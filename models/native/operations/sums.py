@@ -39,8 +39,12 @@ def _sum_parts(node: Node, parts: int) -> list[tuple[Any, int]]:
     return [(a, parts) for a in node.args]
 
 
-@lowers(Tensor.add)
-def added(low: Lowering, node: Node, parts: int, a: Value, b: Value) -> Value:
+@lowers(Tensor.add, Tensor.__radd__)
+def added(low: Lowering, node: Node, parts: int, a: Value, b: Value | int) -> Value:
+    if isinstance(b, int):
+        if b:
+            raise NotNativeError("it adds a number")
+        return a  # as sum() starts from 0
     if isinstance(a, Zero) or isinstance(b, Zero):
         return b if isinstance(a, Zero) else a
     if isinstance(a, Steps) or isinstance(b, Steps):
