@@ -10,6 +10,7 @@ leading axes.
 """
 
 import math
+from typing import Self
 
 import torch
 from jaxtyping import Float
@@ -21,7 +22,7 @@ from icy.models.kernels.sru_scan import sru_scan
 from .kernels import cell_steps
 from .layers import linear, rows_times
 
-State = tuple[Float[Tensor, "*stack batch hidden"], ...]
+State = tuple[Float[Tensor, "*stack batch _"], ...]  # of one size, unless the output is projected
 Inputs = Float[Tensor, "*#lead inputs"]
 FromInput = Float[Tensor, "*lead gates"]  # the share of the gates that comes from the input
 Unfed = Float[Tensor, "*stack 1 gates"]
@@ -105,6 +106,22 @@ class _LibraryCell(Cell):
         self.weight_hh = nn.Parameter(torch.empty(width, hidden_size).uniform_(-bound, bound))
         self.bias_ih = nn.Parameter(torch.empty(width).uniform_(-bound, bound))
         self.bias_hh = nn.Parameter(torch.empty(width).uniform_(-bound, bound))
+
+    @classmethod
+    def of(
+        cls,
+        weight_ih: Float[Tensor, "*stack gates inputs"],
+        weight_hh: Float[Tensor, "*stack gates hidden"],
+        bias_ih: Float[Tensor, "*stack gates"] | None = None,
+        bias_hh: Float[Tensor, "*stack gates"] | None = None,
+    ) -> Self:
+        """Return a cell that computes with these tensors; they do not become its parameters."""
+        cell = cls.__new__(cls)
+        nn.Module.__init__(cell)
+        zeros = weight_ih.new_zeros(weight_ih.shape[:-1])
+        biases = {"bias_ih": zeros if bias_ih is None else bias_ih, "bias_hh": zeros if bias_hh is None else bias_hh}
+        cell.__dict__.update(biases, weight_ih=weight_ih, weight_hh=weight_hh)
+        return cell
 
     def project(self, x: Inputs) -> FromInput:
         return linear(x, self.weight_ih, self._input_bias())

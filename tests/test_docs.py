@@ -20,6 +20,7 @@ from icy.cli.options import described
 from icy.config.settings import PUBLISHED
 from icy.core.registry import SIDES, registry
 from icy.core.representations import REPRESENTATIONS
+from icy.models.native import core
 from icy.records.record import Record
 from icy.testing import (
     check_cell,
@@ -203,6 +204,27 @@ def plugged_in(forgetting: None, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["sender/SquaredLinear", "receiver/LastTokens", "HierZero:plain", "RNN1L:plain"])
 def test_models_of_the_plug_in_page_keep_the_contract(name: str) -> None:
     assert all(result.passed for result in check_model(name))
+
+
+@pytest.mark.docs
+@pytest.mark.usefixtures("plugged_in")
+@pytest.mark.parametrize(
+    ("name", "engines"),
+    [
+        ("sender/StockGRU", "native and vmap+layers"),
+        ("receiver/StockLSTM", "native and vmap+layers"),
+        ("sender/StockCell", "native and vmap+layers"),
+        ("sender/Normalized", "vmap+layers"),
+        ("sender/GPT2Block", "vmap+layers"),
+    ],
+)
+def test_layers_of_pytorch_on_the_plug_in_page_train_as_it_says(name: str, engines: str) -> None:
+    if name == "sender/GPT2Block":
+        pytest.importorskip("transformers")
+    if not core.available():
+        engines = engines.removeprefix("native and ")
+    results = {result.name: result.message for result in check_model(name)}
+    assert results["stacked_equals_separate"] == f"trains as: {engines}"
 
 
 @pytest.mark.usefixtures("plugged_in")

@@ -446,10 +446,17 @@ def _check_player(
 
 
 def run_case(
-    entry: Entry, case: Case, expected: Mapping[str, str] | None, raise_on_failure: bool, report: Report | None
+    entry: Entry,
+    case: Case,
+    expected: Mapping[str, str] | None,
+    raise_on_failure: bool,
+    report: Report | None,
+    begin: Callable[[str, int, int], None] | None = None,
+    seconds: float | None = None,
 ) -> list[CheckResult]:
-    """Run all checks of the kind of a plug-in on a case of it."""
-    return run_all(bind(entry, case, CHECKS[entry.kind], expected), entry.qualified, raise_on_failure, report)
+    """Run all checks of the kind of a plug-in on a case of it; `begin` and `seconds` as in `run_all`."""
+    checks = bind(entry, case, CHECKS[entry.kind], expected)
+    return run_all(checks, entry.qualified, raise_on_failure, report, begin, seconds)
 
 
 def _model_entry(

@@ -16,7 +16,7 @@ from icy.core.representations import one_hot
 from icy.core.streams import stream
 from icy.languages.meanings import MeaningSpace
 from icy.models.factory import create
-from icy.training.learners import accuracy
+from icy.training.learners import Learner, accuracy
 from icy.training.probabilities import are_probabilities, sentence_on
 
 from .cases import (
@@ -263,7 +263,7 @@ def check_stacked_equals_separate(case: ModelCase) -> str:
     """Three replicates trained as one program equal the same three trained alone, as plain modules."""
     together = [case.learner(SEEDS)]
     if together[0].engine == "native":  # on a GPU, say, the same model is a stack of PyTorch's
-        together.append(case.learner(SEEDS, "broadcast"))
+        together.append(_stacked_by_pytorch(case))
     inputs, _ = case.batches(SEEDS, 99)
     before = together[-1].scores(inputs)
     for learner in together:
@@ -276,6 +276,13 @@ def check_stacked_equals_separate(case: ModelCase) -> str:
             what = f"Replicate {i} in a stack ({learner.engine}) and alone"
             require_same_training(learner.scores(inputs)[i : i + 1], found, before[i : i + 1], what)
     return f"trains as: {' and '.join(learner.engine for learner in together)}"
+
+
+def _stacked_by_pytorch(case: ModelCase) -> Learner:
+    try:
+        return case.learner(SEEDS, "broadcast")
+    except IncompatibleError:
+        return case.learner(SEEDS, "vmap")
 
 
 @check_of(MODEL_CHECKS)

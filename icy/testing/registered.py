@@ -70,15 +70,23 @@ def matching(names: str | Iterable[str]) -> list[Entry]:
     return list(found.values())
 
 
-def check_entry(entry: Entry, representation: str | None = None, report: Report | None = None) -> list[CheckResult]:
+def check_entry(
+    entry: Entry,
+    representation: str | None = None,
+    report: Report | None = None,
+    begin: Callable[[str, int, int], None] | None = None,
+    seconds: float | None = None,
+) -> list[CheckResult]:
     """Run the whole contract of a registered plug-in, whatever its kind, and return the results.
 
     Args:
         entry: the plug-in.
         representation: the representation of a model; by default the first that it works with.
         report: called with each result as it comes.
+        begin: called before each check with its name, its number from 1, and the number of checks.
+        seconds: time after which the remaining checks are left out; None for no limit.
     """
-    return run_case(entry, _usual_case(entry, representation), None, False, report)
+    return run_case(entry, _usual_case(entry, representation), None, False, report, begin, seconds)
 
 
 def bound_checks(

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
+import signal
+import threading
 import time
 import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -16,6 +20,7 @@ from icy.core.errors import IcyError, unknown
 from icy.core.registry import Entry
 from icy.core.surroundings import standard_state
 from icy.core.text import counted
+from icy.training.runners.base import one_thread
 
 from .cases import Check, CheckFailure, GrammarCase, ModelCase, NotApplicable, Unsupported, first_line
 from .cells import CellCase
@@ -54,6 +59,7 @@ class CheckResult:
             how a model is stacked; or nothing.
         seconds: how long the check took.
         excused: whether the check does not apply, is of something optional that is not supported, or was declared.
+        left_out: whether the check was not run, or not to its end, because the time was over.
     """
 
     name: str
@@ -61,6 +67,11 @@ class CheckResult:
     message: str
     seconds: float
     excused: bool = False
+    left_out: bool = False
+
+
+class _OutOfTimeError(BaseException):
+    """The time for the checks is over. Not an `Exception`, which checks catch from plug-ins."""
 
 
 class ContractError(IcyError, AssertionError):
@@ -143,8 +154,14 @@ def _refuse(sentence: str, case: Case) -> None:
 
 
 @standard_state()
+@one_thread()  # models are small; on a busy machine, threads that wait for each other take ten times as long
 def run_all(
-    checks: Iterable[BoundCheck], label: str, raise_on_failure: bool, report: Callable[[CheckResult], None] | None
+    checks: Sequence[BoundCheck],
+    label: str,
+    raise_on_failure: bool,
+    report: Callable[[CheckResult], None] | None,
+    begin: Callable[[str, int, int], None] | None = None,
+    seconds: float | None = None,
 ) -> list[CheckResult]:
     """Run some checks and return their results.
 
@@ -152,21 +169,58 @@ def run_all(
         checks: the checks.
         label: name of the plug-in, for the error.
         raise_on_failure: whether to raise if a check failed, once all have run.
-        report: called with each result as it comes.
+        report: called with each result as it comes, except for checks that are left out.
+        begin: called before each check with its name, its number from 1, and the number of checks.
+        seconds: time after which the remaining checks are left out, and the running one is stopped; None for no limit.
 
     Raises:
         ContractError: a check failed.
     """
-    results = []
-    for check in checks:
-        results.append(check.result())
+    results: list[CheckResult] = []
+    end = math.inf if seconds is None else time.monotonic() + seconds
+    for number, check in enumerate(checks, 1):
+        if begin is not None:
+            begin(check.name, number, len(checks))
+        try:
+            with _stopped_after(end - time.monotonic()):
+                results.append(check.result())
+        except _OutOfTimeError:
+            break
         if report is not None:
             report(results[-1])
+    why = f"left out, as {seconds:.2g} s were over" if seconds is not None else ""
+    results += [CheckResult(check.name, True, why, 0.0, True, True) for check in checks[len(results) :]]
     failed = {result.name: result.message for result in results if not result.passed}
     if failed and raise_on_failure:
         listing = "\n".join(f"  {name}: {said_once(failed, name)}" for name in failed)
         raise ContractError(f"{label} fails {len(failed)} of {counted(len(results), 'check')}:\n{listing}", results)
     return results
+
+
+@contextlib.contextmanager
+def _stopped_after(seconds: float) -> Iterator[None]:
+    """Raise an error within the block after some seconds; outside of the main thread and on Windows, only before it.
+
+    Raises:
+        _OutOfTimeError: the time is over.
+    """
+    if seconds <= 0:
+        raise _OutOfTimeError
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    if math.isinf(seconds) or not in_main_thread or not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def stop(number: int, frame: object) -> None:
+        raise _OutOfTimeError
+
+    handler = signal.signal(signal.SIGALRM, stop)
+    timer = signal.setitimer(signal.ITIMER_REAL, seconds, 1)  # again each second: a destructor may swallow the error
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, *timer)
+        signal.signal(signal.SIGALRM, handler)
 
 
 def said_once(messages: Mapping[str, str], name: str) -> str:

@@ -65,7 +65,7 @@ class GradientLearner:
         loss: scores, targets, noise -> one loss per replicate.
         settings: optimizer, learning rate and clipping.
         device: where to train.
-        stacking: "broadcast", "vmap" or "loop".
+        stacking: "broadcast", "vmap", "vmap+layers" or "loop".
         issue: "plain" or "graph"; see icy.training.cuda_graphs.
         name: of the engine, if it is not just the stacking.
         prepare: turns the inputs of the stack into what the models take.
@@ -92,7 +92,8 @@ class GradientLearner:
         self._count = len(models)
         self._copies = self._copies_for(self._count, self._batch_size)
         places = with_copies(range(self._count), self._copies)
-        self._stack = Stack([copy.deepcopy(models[i]) for i in places], device, [seeds[i] for i in places])
+        copies = [copy.deepcopy(models[i]) for i in places]
+        self._stack = Stack(copies, device, [seeds[i] for i in places], all_buffers=stacking.startswith("vmap"))
         self._loss = loss
         self._clip = settings.clip_norm
         self._kind, self._learning_rate = settings.optimizer, settings.learning_rate
@@ -130,7 +131,7 @@ class GradientLearner:
         So copies stand there if the examples do not fill registers, as many as hold all that is left, or one beside a
         replicate that is alone.
         """
-        alone = replicates == 1 and self._engine in ("broadcast", "vmap")
+        alone = replicates == 1 and self._engine.startswith(("broadcast", "vmap"))
         if not self._on_cpu or not (alone or examples % FILLING):
             return 0
         return -(-REST // (examples * self._narrowest)) if examples % FILLING else 1

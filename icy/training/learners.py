@@ -8,7 +8,6 @@ same numbers to float tolerance.
 
 import copy
 import logging
-import warnings
 from collections.abc import Sequence
 from typing import Any
 from typing import Protocol as Interface
@@ -25,7 +24,7 @@ from icy.models.base import MemoryModel
 from .cuda_graphs import choose_issue
 from .gradient import GradientLearner, Loss, Prepare, count_right, label_of
 from .native import NativeLearner, NotNativeError, require_native
-from .stack import Stack
+from .obstacles import obstacle_to
 from .weights import restore, state_of
 
 log = logging.getLogger(__name__)
@@ -37,7 +36,9 @@ WHY = {
     "native": "whose every step is known to it",
     "broadcast": "whose layers take stacked parameters",
     "vmap": "which can batch every operation of it",
+    "vmap+layers": "with PyTorch's recurrent layers and dropout run by icy",
 }
+BY_VMAP = ("vmap", "vmap+layers")  # the second if the first cannot run a model
 
 
 class Learner(Interface):
@@ -146,9 +147,10 @@ def make_learner(
                     f"The engine 'native' cannot run {label_of(models[0])} ({error}); choose another, or 'auto'."
                 ) from None
             log.info("%s: not by the engine 'native' (%s).", label_of(models[0]), error)
-    stacking, why = _choose(models, seeds, sample, device) if asked == "auto" else (asked, "as asked for")
-    if asked != "auto":
-        _refuse_if_impossible(models, seeds, sample, device, stacking)
+    if asked == "auto":
+        stacking, why = _choose(models, seeds, sample, device)
+    else:
+        stacking, why = _as_asked(models, seeds, sample, device, asked), "as asked for"
     if settings.optimizer != "adam":
         if issue == "graph":
             raise IncompatibleError(f"Updates by {settings.optimizer} are not captured as a graph; leave out '+graph'.")
@@ -182,51 +184,33 @@ def _native(models: Sequence[nn.Module], seeds: Sequence[int], loss: Loss, *how:
 
 
 def _choose(models: Sequence[nn.Module], seeds: Sequence[int], sample: Tensor, device: torch.device) -> tuple[str, str]:
-    """Choose the fastest engine that the model allows, with the reason."""
-    obstacles = {}
-    for engine in ("broadcast", "vmap"):
-        obstacle = _obstacle(engine, models, seeds, sample, device)
+    """Choose the fastest stacking that the model allows, with the reason."""
+    obstacle: str | None = ""
+    for stacking in ("broadcast", *BY_VMAP):
+        obstacle = obstacle_to(stacking, models, seeds, sample, device)
         if obstacle is None:
-            return engine, WHY[engine]
-        obstacles[engine] = obstacle
+            return stacking, WHY[stacking]
     name = label_of(models[0])
-    log.warning("%s cannot be stacked (%s): its replicates train one at a time.", name, obstacles["vmap"])
+    log.warning("%s cannot be stacked, so its replicates train one at a time: %s.", name, obstacle)
     return "loop", "since it cannot be stacked"
 
 
-def _refuse_if_impossible(
+def _as_asked(
     models: Sequence[nn.Module], seeds: Sequence[int], sample: Tensor, device: torch.device, engine: str
-) -> None:
-    obstacle = None if engine == "loop" else _obstacle(engine, models, seeds, sample, device)
-    if obstacle is not None:
-        name = label_of(models[0])
-        raise IncompatibleError(f"The engine '{engine}' cannot run {name} ({obstacle}); choose another, or 'auto'.")
+) -> str:
+    """Return the stacking of an engine that was asked for.
 
-
-def _obstacle(
-    engine: str, models: Sequence[nn.Module], seeds: Sequence[int], sample: Tensor, device: torch.device
-) -> str | None:
-    """Return why an engine cannot run the model, found by trying a stack of two; None if it can."""
-    if engine == "broadcast" and not getattr(models[0], "broadcasts", False):
-        return "it does not say `broadcasts = True`"
-    if engine == "vmap" and any(True for _ in models[0].buffers()):
-        return "it has buffers"
-    two = [copy.deepcopy(models[0]) for _ in range(2)]
-    trial = Stack(two, device, [seeds[0]] * 2)
-    try:
-        with warnings.catch_warnings():  # of vmap, that it is slow at something: it is then not what is chosen
-            warnings.simplefilter("ignore", UserWarning)
-            twice = torch.cat([sample[:1], sample[:1]])
-            _total(trial.forward([twice], engine, torch.zeros(2, dtype=torch.long, device=device))).backward()
-    except Exception as error:  # whatever a stranger's module does that the engine refuses
-        return str(error).strip().partition("\n")[0]
-    return None
-
-
-def _total(output: Any) -> Tensor:
-    """Return the sum of all outputs."""
-    parts = output if isinstance(output, tuple) else (output,)
-    return torch.stack([part.sum() for part in parts]).sum()
+    Raises:
+        IncompatibleError: the engine cannot run the model.
+    """
+    if engine == "loop":
+        return engine
+    for stacking in BY_VMAP if engine == "vmap" else (engine,):
+        obstacle = obstacle_to(stacking, models, seeds, sample, device)
+        if obstacle is None:
+            return stacking
+    name = label_of(models[0])
+    raise IncompatibleError(f"The engine '{engine}' cannot run {name} ({obstacle}); choose another, or 'auto'.")
 
 
 class MemoryLearner:

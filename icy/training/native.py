@@ -17,6 +17,7 @@ from icy.models.native import core
 from icy.models.native.builder import NotNativeError
 from icy.models.native.program import Layout, Program
 from icy.models.native.verify import require_same
+from icy.models.stock import has_stock
 
 __all__ = ["NativeLearner", "NotNativeError", "native_loss", "require_native"]
 
@@ -157,7 +158,7 @@ def require_native(device: torch.device) -> None:
 def _refuse(model: nn.Module, device: torch.device) -> None:
     """Raise if a model is not one for native cores, whatever it computes."""
     require_native(device)
-    if not getattr(model, "broadcasts", False):
+    if not getattr(model, "broadcasts", False) and not has_stock(model):
         raise IncompatibleError("it does not say `broadcasts = True`")
     if any(True for _ in model.buffers()):
         raise IncompatibleError("it has buffers")

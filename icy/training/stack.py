@@ -1,7 +1,8 @@
 """R modules of one architecture with stacked parameters, and three ways to run them."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -13,6 +14,7 @@ from torch.nn import functional as F
 from icy.core.fused import hand_written_only
 from icy.core.noise import Noise, drawing_from
 from icy.core.streams import stream_key
+from icy.models.stock import StockLayers
 
 # The optimiser treats the last few elements of a vector, which do not fill a register, by other instructions. Behind
 # padding they are no parameters, so a model's numbers do not depend on where in the vector it stands. Each tensor is
@@ -29,11 +31,14 @@ class Stack:
     has; a block of it per tensor, because batched matrix products want each tensor contiguous.
 
     Buffers of submodules that say `stacks_buffers = True`, such as running averages, are stacked too; others are taken
-    to be the same in all modules, and the first module's are used.
+    to be the same in all modules, and the first module's are used. For vmap all buffers are stacked.
     """
 
-    def __init__(self, modules: list[nn.Module], device: torch.device, seeds: Sequence[int]) -> None:
+    def __init__(
+        self, modules: list[nn.Module], device: torch.device, seeds: Sequence[int], all_buffers: bool = False
+    ) -> None:
         self.modules = [module.to(device) for module in modules]
+        self._all_buffers = all_buffers
         parameters = [dict(module.named_parameters()) for module in self.modules]
         self._trainable = {name: p.requires_grad for name, p in parameters[0].items()}
         self._attach({name: torch.stack([p[name].detach().float() for p in parameters]) for name in parameters[0]})
@@ -54,12 +59,13 @@ class Stack:
 
     def _stack_buffers(self) -> None:
         """Stack buffers as [replicate, ...], of which each module then has its own as a view."""
-        names = _stacking_buffers(self.modules[0])
+        names = _stacking_buffers(self.modules[0], self._all_buffers)
         self._buffers = {name: torch.stack([m.get_buffer(name) for m in self.modules]) for name in names}
         for name, stacked in self._buffers.items():
-            owner, _, own = name.rpartition(".")
             for module, buffer in zip(self.modules, stacked, strict=True):
-                setattr(module.get_submodule(owner), own, buffer)
+                for same in names[name]:
+                    owner, _, own = same.rpartition(".")
+                    setattr(module.get_submodule(owner), own, buffer)
 
     def pack(self, values: dict[str, Tensor]) -> Tensor:
         """Pack tensors into one vector, each zero-padded to a multiple of PADDING."""
@@ -128,7 +134,7 @@ class Stack:
 
         Args:
             inputs: arguments of the modules, each [replicate, ...].
-            engine: "broadcast", "vmap" or "loop".
+            engine: "broadcast", "vmap", "vmap+layers" (with `StockLayers`) or "loop".
             keys: of the noise of each replicate [replicate], in training; None in evaluation.
             which: places of the replicates to run, which `inputs` and `keys` are for; all unless given.
         """
@@ -139,17 +145,29 @@ class Stack:
         one = self.modules[0]
         if engine == "loop":
             return self._one_by_one(inputs, keys, range(len(self.modules)) if which is None else which)
-        values = self.parameters
+        values = self.parameters | self._buffers
         if which is not None:
             index = torch.tensor(which, device=self.flat.device, dtype=torch.int64)
             values = {name: value[index] for name, value in values.items()}
         if engine == "broadcast":
-            buffers = self._buffers if which is None else {name: b[index] for name, b in self._buffers.items()}
-            return _call(one, values | buffers, keys, *inputs)
+            return _call(one, values, keys, *inputs)
         placed = (0, None if keys is None else 0, *[0] * len(inputs))
-        with hand_written_only():
+        with (
+            hand_written_only(),
+            _slow_in_silence(),
+            self._stock_layers(which) if engine == "vmap+layers" else nullcontext(),
+        ):
             found: Output = vmap(partial(_call, one), in_dims=placed)(values, keys, *inputs)
         return found
+
+    @contextmanager
+    def _stock_layers(self, which: Sequence[int] | None) -> Iterator[None]:
+        """Run PyTorch's recurrent layers and dropout for the stack, with the random states of its modules."""
+        places = range(len(self.modules)) if which is None else which
+        with StockLayers([self._random_states[i][0] for i in places]) as layers:
+            yield
+        for i, state in zip(places, layers.random_states, strict=True):
+            self._random_states[i] = (state, self._random_states[i][1])
 
     def _one_by_one(self, inputs: Sequence[Tensor], keys: Tensor | None, which: Sequence[int]) -> Output:
         device = self.flat.device
@@ -167,14 +185,25 @@ class Stack:
         return torch.stack(outputs)
 
 
-def _stacking_buffers(module: nn.Module) -> list[str]:
-    """Return the names of buffers of which every replicate has its own."""
-    return [
-        f"{place}.{name}" if place else name
-        for place, part in module.named_modules()
-        if getattr(part, "stacks_buffers", False)
-        for name, _ in part.named_buffers(recurse=False)
-    ]
+@contextmanager
+def _slow_in_silence() -> Iterator[None]:
+    """Leave out PyTorch's warning that vmap runs an operation one replicate at a time; it asks to report that."""
+    enable = torch._C._functorch._set_vmap_fallback_warning_enabled  # type: ignore[attr-defined]
+    enable(False)
+    try:
+        yield
+    finally:
+        enable(True)
+
+
+def _stacking_buffers(module: nn.Module, all_of_them: bool) -> dict[str, list[str]]:
+    """Return the buffers to stack: the first name of each, and all its names."""
+    names: dict[int, list[str]] = {}
+    for place, part in module.named_modules(remove_duplicate=False):
+        if all_of_them or getattr(part, "stacks_buffers", False):
+            for name, buffer in part.named_buffers(recurse=False, remove_duplicate=False):
+                names.setdefault(id(buffer), []).append(f"{place}.{name}" if place else name)
+    return {same[0]: same for same in names.values()}
 
 
 def _call(module: nn.Module, parameters: dict[str, Tensor], keys: Tensor | None, *inputs: Tensor) -> Output:

@@ -250,5 +250,5 @@ SHAPED = {
 
 SEEN_OTHERWISE = {
     Tensor.unsqueeze, Tensor.reshape, Tensor.view, Tensor.expand, Tensor.contiguous, Tensor.unflatten, Tensor.flatten,
-    Tensor.unbind, Tensor.transpose, TURN,
+    Tensor.unbind, Tensor.transpose, Tensor.squeeze, Tensor.repeat, TURN,
 }  # fmt: skip

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from icy.core.noise import Noise, drawing_from
 from icy.core.tracing import while_tracing
+from icy.models.stock import TRACED
 
 # What turns numbers into decisions, which would be those of the batch that is traced.
 READS_NUMBERS = {
@@ -88,6 +89,8 @@ class Traced(Tensor):
         cls, function: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         kwargs = kwargs or {}
+        if function in TRACED:
+            return TRACED[function](*args, **kwargs)
         nodes = next(t.nodes for t in _traced((args, tuple(kwargs.values()))))
         before = _versions((args, tuple(kwargs.values())))
         with torch._C.DisableTorchFunctionSubclass():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -42,6 +41,19 @@ def batch_norm() -> nn.Module:
     return nn.BatchNorm1d(16)
 
 
+class Noisy(nn.Module):
+    """Draws from torch's generator, and replaces its buffer by the last draw."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("last", torch.zeros(16))
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.training:
+            self.last = torch.randn(16)
+        return x + self.last
+
+
 def run_plain(extra: Any, seeds: Sequence[int] = SEEDS[:3], how: str = "auto") -> Learner:
     learner = stacked(task(entry(Plain, extra=extra)), seeds, how=how)
     for update in range(4):
@@ -63,26 +75,21 @@ def test_a_plain_module_is_stacked_by_vmap_and_equals_the_built_in(caplog: pytes
     assert not caplog.records
 
 
-@pytest.mark.parametrize(("extra", "why"), [(dropout, "random"), (batch_norm, "buffers")])
-def test_what_cannot_be_stacked_trains_one_at_a_time_and_says_so(
-    extra: Any, why: str, caplog: pytest.LogCaptureFixture
-) -> None:
+@pytest.mark.parametrize(
+    ("extra", "engine"), [(dropout, "vmap+layers"), (batch_norm, "vmap"), (dropout, "loop"), (Noisy, "loop")]
+)
+def test_what_draws_or_keeps_numbers_has_its_own_whatever_the_stack(extra: Any, engine: str) -> None:
     before = torch.random.get_rng_state()
-    with caplog.at_level(logging.WARNING):
-        learner = run_plain(extra)
-    assert learner.engine == "loop"
-    (record,) = caplog.records
-    assert "Plain" in record.message
-    assert why in record.message
-    assert "one at a time" in record.message
+    learner = run_plain(extra, how=engine.partition("+")[0])
+    assert learner.engine == engine
     assert torch.equal(torch.random.get_rng_state(), before)
     inputs, _ = batches("sender", 3, 9)
     for i, seed in enumerate(SEEDS[:3]):
-        alone = run_plain(extra, [seed])
+        alone = run_plain(extra, [seed], engine.partition("+")[0])
         torch.testing.assert_close(alone.scores(inputs[i : i + 1])[0], learner.scores(inputs)[i], atol=1e-5, rtol=0)
 
 
-@pytest.mark.parametrize("extra", [dropout, batch_norm])
+@pytest.mark.parametrize("extra", [dropout, batch_norm, Noisy])
 def test_modules_with_a_state_of_their_own_survive_leaving_one_out(extra: Any) -> None:
     whole, part = run_plain(extra), run_plain(extra)
     part.keep([2, 0])

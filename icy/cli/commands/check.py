@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -23,13 +24,16 @@ if TYPE_CHECKING:
     from icy.testing import CheckResult
 
 
+REPRESENTATIONS = ("soft", "gumb", "discr", "gs", "qt", "cb")  # of icy.core.representations, which imports torch
+SECONDS = 30  # for the checks of one plug-in, in all representations together, unless all are to run
+
 EPILOG = """\b
 Examples:
   icy check sender/FC2L
   icy check MyModel --plugin mine.py
   icy check 'HierZero:*' rot --quiet
   icy check cell/GRU metric/topsim speaker/posdis
-  icy check all --representation all --quiet
+  icy check all --representation all --quiet --full
 
 icy.testing.parametrize_with_checks makes each check a test of pytest.
 """
@@ -45,11 +49,19 @@ icy.testing.parametrize_with_checks makes each check a test of pytest.
     help="What models are trained in during the checks; by default the first that each works with.",
 )
 @click.option("--quiet", "-q", is_flag=True, help="Print only what failed, and a line for each name.")
-def check_command(names: tuple[str, ...], plugin: tuple[str, ...], representation: str | None, quiet: bool) -> int:
+@click.option(
+    "--full",
+    is_flag=True,
+    help=f"Run all checks, even after {SECONDS} s for a name.",
+)
+def check_command(
+    names: tuple[str, ...], plugin: tuple[str, ...], representation: str | None, quiet: bool, full: bool
+) -> int:
     """Check that models, cells, grammars, metrics, players, text models, cores, worlds and perceptions keep their
     contract: shapes, seeds, gradients, and so on.
 
-    Each check passes, fails with the reason, or is excused because it does not apply. Exits with 1 if any failed.
+    Each check passes, fails with the reason, or is excused because it does not apply. Exits with 1 if any failed. The
+    checks run on one thread. After 30 s for a name, the remaining ones are left out, unless --full is given.
     """
     from icy.core.representations import get_representation  # imports torch
     from icy.testing.registered import matching
@@ -63,7 +75,7 @@ def check_command(names: tuple[str, ...], plugin: tuple[str, ...], representatio
         get_representation(name)  # an unknown name is an error that lists the others
     if len(entries) == 1 and not _used(entries[0], asked):
         raise cannot_use(entries[0], str(representation))
-    passed = [_check(entry, used, console, quiet) for entry in entries for used in _used(entry, asked)]
+    passed = [_check(entry, _used(entry, asked), console, quiet, full) for entry in entries]
     return DONE if all(passed) else FAILED
 
 
@@ -74,12 +86,22 @@ def _used(entry: Entry, asked: Sequence[str]) -> Sequence[str | None]:
     return [name.lower() for name in asked if entry.works_with(name.lower())]
 
 
-def _check(entry: Entry, representation: str | None, console: Console, quiet: bool) -> bool:
-    """Run and print the checks of one plug-in, and return whether all passed."""
+def _check(entry: Entry, used: Sequence[str | None], console: Console, quiet: bool, full: bool) -> bool:
+    """Run and print the checks of one plug-in in some representations, and return whether all passed."""
+    end, passed = time.monotonic() + SECONDS, True
+    for number, representation in enumerate(used):
+        left = (end - time.monotonic()) / (len(used) - number)  # each gets an equal share of the time that is left
+        passed &= _check_in(entry, representation, console, quiet, None if full else left)
+    return passed
+
+
+def _check_in(entry: Entry, representation: str | None, console: Console, quiet: bool, seconds: float | None) -> bool:
+    """Run and print the checks of one plug-in in one representation, and return whether all passed."""
     from icy.testing.registered import check_entry
     from icy.testing.runner import said_once
 
     failures: dict[str, str] = {}
+    label = entry.qualified if representation is None else f"{entry.qualified} ({representation})"
 
     def report(result: CheckResult) -> None:
         message = result.message
@@ -91,11 +113,14 @@ def _check(entry: Entry, representation: str | None, console: Console, quiet: bo
 
     if not quiet:
         console.print(f"[bold]{entry.qualified}[/]  {entry.description}")
-    results = check_entry(entry, representation, report)
-    failed = sum(not r.passed for r in results)
-    label = entry.qualified if representation is None else f"{entry.qualified} ({representation})"
-    console.print(_summary(label, failed, len(results)))
-    return not failed
+    with console.status("") as status:  # on a terminal
+
+        def begin(name: str, number: int, count: int) -> None:
+            status.update(f"{label}: {name}, check {number} of {count}")
+
+        results = check_entry(entry, representation, report, begin, seconds)
+    console.print(_summary(label, results, seconds))
+    return not failures
 
 
 def _line(result: CheckResult, message: str) -> Text:
@@ -106,7 +131,20 @@ def _line(result: CheckResult, message: str) -> Text:
     return line.append(f"  {message}", style="dim" if result.passed else "") if message else line
 
 
-def _summary(name: str, failed: int, count: int) -> str:
+def _summary(name: str, results: list[CheckResult], seconds: float | None) -> str:
+    """Return the result of all checks in a line, with the checks that were left out."""
+    failed = sum(not r.passed for r in results)
+    run = [r for r in results if not r.left_out]
     if failed:
-        return f"[bold red]{name} fails {failed} of {counted(count, 'check')}.[/]"
-    return f"[green]{name} keeps its contract: {counted(count, 'check')}.[/]"
+        line = f"[bold red]{name} fails {failed} of {counted(len(run), 'check')}.[/]"
+    elif not run:
+        line = f"[yellow]{name} was not checked.[/]"
+    else:
+        line = f"[green]{name} keeps its contract: {counted(len(run), 'check')}.[/]"
+    if len(run) == len(results):
+        return line
+    rest = results[len(run) :]
+    return (
+        f"{line} [yellow]{counted(len(rest), 'check')} from {rest[0].name} on left out after {seconds:.2g} s; "
+        "--full runs them.[/]"
+    )

@@ -267,7 +267,16 @@ def _mean(low: Lowering, node: Node, parts: int, x: Value, dim: int) -> Value:
 
 @lowers(Tensor.__getitem__)
 def _chosen(low: Lowering, node: Node, parts: int, x: Value, index: Any) -> Value:
-    """Return the first columns of examples, as a product with ones on the diagonal."""
+    """Return a step of a sequence; or the first columns of examples, as a product with ones on the diagonal."""
+    shape = node.args[0].tensor.shape
+    chosen = _chosen_places(index if isinstance(index, list) else [index], shape)
+    if not chosen:
+        return x
+    ((axis, places), *others) = chosen.items()
+    if isinstance(x, Tokens) and not x.values and not others and axis == 1 and isinstance(places, int):
+        return Tokens(x.first + places % x.places, 1, 0)
+    if isinstance(x, Steps) and not others and shape[axis] == len(x.steps) and axis < len(shape) - 1:
+        return Steps(x.steps[places]) if isinstance(places, slice) else x.steps[places]
     if not (isinstance(x, Panel) and x.rows is None and isinstance(index, list) and index[:-1] == [...]):
         raise NotNativeError("it takes something other than columns of examples")
     return low.builder.linear(
@@ -275,8 +284,21 @@ def _chosen(low: Lowering, node: Node, parts: int, x: Value, index: Any) -> Valu
     )
 
 
+def _chosen_places(index: list[Any], shape: torch.Size) -> dict[int, Any]:
+    """Return the places that an index takes from each axis, by axis; axes that it takes as a whole are left out."""
+    items = [one for one in index if one is not None]
+    if ... in items:
+        at = items.index(...)
+        items[at : at + 1] = [slice(None)] * (len(shape) - len(items) + 1)
+    return {
+        axis: one
+        for axis, one in enumerate(items)
+        if not isinstance(one, slice) or range(shape[axis])[one] != range(shape[axis])
+    }
+
+
 @lowers(torch.stack)
-def _list(low: Lowering, node: Node, parts: int, values: list[Value], *_: Any) -> Value:
+def _list(low: Lowering, node: Node, parts: int, values: list[Value], dim: int = 0) -> Value:
     return Steps(values)
 
 

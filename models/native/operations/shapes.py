@@ -4,9 +4,10 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from icy.models import layers, symbols
-from icy.models.native.builder import NotNativeError
+from icy.models.native.builder import NotNativeError, columns_of
 from icy.models.native.lower import TURN, Lowering, demands, lowers, matrix_of
 from icy.models.native.memory import BLOCK, At, Code, Space
 from icy.models.native.trace import Node, Output
@@ -15,7 +16,7 @@ from icy.models.native.values import Panel, Steps, Tokens, Turned, Value, View, 
 
 @demands(
     Tensor.unsqueeze, Tensor.reshape, Tensor.view, Tensor.expand, Tensor.flatten, Tensor.unbind, Tensor.contiguous,
-    Tensor.transpose,
+    Tensor.transpose, Tensor.squeeze, Tensor.repeat,
 )  # fmt: skip
 def _same_parts(node: Node, parts: int) -> list[tuple[Any, int]]:
     return [(node.args[0], parts)]
@@ -28,8 +29,20 @@ def _seen_otherwise(low: Lowering, node: Node, parts: int, x: Value, *_: Any, **
     if isinstance(x, View) and x.rows * x.columns == node.results[0].numel():
         return x if before[-1:] == after[-1:] else _reshaped(x, node.results[0])
     if isinstance(x, Steps) and before != after:
+        if len(after) == 2 and after[0] == low.trace.batch:
+            found: Value = _flattened(low, node, parts, x)
+            return found
         raise NotNativeError("it cuts a sequence into another")
     return x
+
+
+@lowers(Tensor.repeat)
+def _repeated(low: Lowering, node: Node, parts: int, x: Value, *sizes: Any) -> Value:
+    times, shape = sizes[0] if isinstance(sizes[0], list) else sizes, node.args[0].tensor.shape
+    if any(number != 1 and size != 1 for number, size in zip(times[::-1], shape[::-1], strict=False)):
+        raise NotNativeError("it repeats examples or columns")
+    found: Value = _seen_otherwise(low, node, parts, x)
+    return found
 
 
 def _stripped(tensor: Tensor) -> tuple[int, ...]:
@@ -88,17 +101,39 @@ def _joined(low: Lowering, panels: list[Panel]) -> Panel:
     return out
 
 
+@lowers(Tensor.squeeze)
+def _without_axes(low: Lowering, node: Node, parts: int, x: Value, *_: Any) -> Value:
+    if isinstance(x, Steps) and len(x.steps) == 1:
+        return x.steps[0]
+    found: Value = _seen_otherwise(low, node, parts, x)
+    return found
+
+
 @lowers(Tensor.unbind)
-def _taken_apart(low: Lowering, node: Node, parts: int, x: Value, *_: Any) -> Any:
-    if not isinstance(x, Steps):
+def _taken_apart(low: Lowering, node: Node, parts: int, x: Value, dim: int = 0) -> Any:
+    if isinstance(x, Steps):
+        return tuple(x.steps)
+    if not _repeats(low, node, x, dim):
         raise NotNativeError("it takes apart what is no sequence")
-    return tuple(x.steps)
+    if isinstance(x, Panel):
+        x.users += len(node.results) - 1
+    return (x,) * len(node.results)
+
+
+def _repeats(low: Lowering, node: Node, x: Value, axis: int) -> bool:
+    """Return whether rows are the same along an axis, as after `expand`: there is one for each example, or for all."""
+    shape = node.args[0].tensor.shape
+    if not isinstance(x, (Panel, Zero, View)) or x.rows not in (None, 1) or columns_of(x) != shape[-1]:
+        return False
+    return axis % len(shape) < len(shape) - 1 and shape[axis] != low.trace.batch
 
 
 @lowers(Tensor.transpose)
-def _axes_swapped(low: Lowering, node: Node, parts: int, x: Value, *_: Any) -> Value:
+def _axes_swapped(low: Lowering, node: Node, parts: int, x: Value, *axes: int) -> Value:
     if isinstance(x, Steps):
         return x  # positions are a list, whichever axis they are
+    if len(axes) == 2 and any(_repeats(low, node, x, axis) for axis in axes) and -1 not in axes:
+        return x
     found: Value = transposed(low, node, parts, x)
     return found
 
@@ -125,6 +160,11 @@ def _concatenated(low: Lowering, node: Node, parts: int, values: list[Value], di
     values = [v for v in values if not (isinstance(v, Zero) and not v.columns)]
     if len(values) == 1:
         return values[0]
+    shape = node.results[0].shape
+    if len(shape) == 3 and dim % 3 < 2 and low.trace.batch in shape[:2] and all(isinstance(v, Steps) for v in values):
+        return Steps([step for v in values if isinstance(v, Steps) for step in v.steps])
+    if dim == -1 and any(isinstance(v, Steps) for v in values):
+        return Steps([_concatenated(low, node, parts, list(some), dim) for some in zip(*_by_step(values), strict=True)])
     rows = [getattr(v, "rows", 0) for v in values]
     if dim == -2:
         return _stacked(low, node, values, parts)
@@ -132,6 +172,15 @@ def _concatenated(low: Lowering, node: Node, parts: int, values: list[Value], di
         return _extended(low, node, values)
     shares = [n for _, n in _shares(node, parts)]
     return _joined(low, [low.builder.as_panel(v, n) for v, n in zip(values, shares, strict=True)])
+
+
+def _by_step(values: list[Value]) -> list[list[Value]]:
+    """Return the steps of sequences of one length, with examples that are the same at each step."""
+    count = max(len(v.steps) for v in values if isinstance(v, Steps))
+    for value in values:
+        if isinstance(value, Panel):
+            value.users += count - 1
+    return [v.steps if isinstance(v, Steps) else [v] * count for v in values]
 
 
 def _extended(low: Lowering, node: Node, values: list[Value]) -> Panel:
@@ -182,6 +231,22 @@ def _stacked(low: Lowering, node: Node, values: list[Value], parts: int) -> Pane
     return out
 
 
+@lowers(F.one_hot)
+def _one_hot_places(low: Lowering, node: Node, parts: int, tokens: Value, num_classes: int) -> Value:
+    if not isinstance(tokens, Tokens) or tokens.values:
+        raise NotNativeError("it makes one-hot vectors of something other than its input")
+    found: Value = _symbols(low, node, parts, tokens, num_classes)
+    return found
+
+
+@lowers(Tensor.float, Tensor.to)
+def _as_numbers(low: Lowering, node: Node, parts: int, x: Value, *_: Any, **__: Any) -> Value:
+    first = x.steps[0] if isinstance(x, Steps) else x
+    if node.results[0].dtype != torch.float32 or (isinstance(first, Tokens) and not first.values):
+        raise NotNativeError("it computes with whole numbers, or in another precision")
+    return x
+
+
 @lowers(layers.flat_one_hot)
 def _one_hot(low: Lowering, node: Node, parts: int, tokens: Value, values: int, *_: Any) -> Value:
     assert isinstance(tokens, Tokens)
@@ -191,7 +256,7 @@ def _one_hot(low: Lowering, node: Node, parts: int, tokens: Value, values: int, 
 @lowers(layers.as_symbol_weights, symbols.by_position)
 def _symbols(low: Lowering, node: Node, parts: int, message: Value, values: int, *_: Any) -> Value:
     if isinstance(message, Tokens):
-        return Steps([Tokens(place, 1, values) for place in range(message.places)])
+        return Steps([Tokens(message.first + place, 1, values) for place in range(message.places)])
     return message
 
 

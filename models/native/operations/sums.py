@@ -2,7 +2,9 @@
 
 from typing import Any
 
+import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from icy.models import layers
 from icy.models.native.builder import NotNativeError
@@ -14,18 +16,18 @@ from icy.models.native.values import Panel, Steps, Value, View, Zero
 from .shapes import transposed
 
 
-@demands(layers.linear, layers.rows_times)
+@demands(layers.linear, layers.rows_times, F.linear, Tensor.matmul, torch.matmul)
 def _product_parts(node: Node, parts: int) -> list[tuple[Any, int]]:
     addend = node.args[2] if len(node.args) > 2 else None
     return [(node.args[1], parts), (addend, parts)]
 
 
-@lowers(layers.linear)
+@lowers(layers.linear, F.linear)
 def _linear(low: Lowering, node: Node, parts: int, x: Value, weight: Value, bias: Value | None = None) -> Value:
     return low.builder.linear(x, transposed(low, node, 1, weight), bias, parts)
 
 
-@lowers(layers.rows_times)
+@lowers(layers.rows_times, Tensor.matmul, torch.matmul)
 def _rows_times(low: Lowering, node: Node, parts: int, x: Value, matrix: Value, addend: Value | None = None) -> Value:
     if isinstance(x, Zero) and addend is not None:
         return addend
@@ -37,8 +39,12 @@ def _sum_parts(node: Node, parts: int) -> list[tuple[Any, int]]:
     return [(a, parts) for a in node.args]
 
 
-@lowers(Tensor.add)
-def added(low: Lowering, node: Node, parts: int, a: Value, b: Value) -> Value:
+@lowers(Tensor.add, Tensor.__radd__)
+def added(low: Lowering, node: Node, parts: int, a: Value, b: Value | int) -> Value:
+    if isinstance(b, int):
+        if b:
+            raise NotNativeError("it adds a number")
+        return a  # as sum() starts from 0
     if isinstance(a, Zero) or isinstance(b, Zero):
         return b if isinstance(a, Zero) else a
     if isinstance(a, Steps) or isinstance(b, Steps):

@@ -1,13 +1,17 @@
 """Symbols that a sender reads back."""
 
+from typing import Any
+
+import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from icy.core import representations
 from icy.models.native.builder import NotNativeError
 from icy.models.native.lower import MOST_CHOICES, Lowering, lowers
 from icy.models.native.memory import Code, Slab
 from icy.models.native.trace import Node
-from icy.models.native.values import Panel, Value
+from icy.models.native.values import Panel, Steps, Value
 
 
 def _soft(low: Lowering, x: Panel, out: Panel, soft: Slab, temperature: float) -> None:
@@ -23,10 +27,12 @@ def _soft(low: Lowering, x: Panel, out: Panel, soft: Slab, temperature: float) -
         build.on_the_way_back(None, back)
 
 
-@lowers(Tensor.softmax)
-def _softmax(low: Lowering, node: Node, parts: int, scores: Value, dim: int) -> Value:
-    x = low.builder.as_panel(scores)
-    if dim != -1 or x.rows is not None or len(x.slabs) != 1 or x.width > MOST_CHOICES:
+@lowers(Tensor.softmax, torch.softmax, F.softmax)
+def _softmax(low: Lowering, node: Node, parts: int, scores: Value, dim: int, **_: Any) -> Value:
+    if isinstance(scores, Steps):
+        return Steps([_softmax(low, node, parts, step, dim) for step in scores.steps])
+    x, last = low.builder.as_panel(scores), node.results[0].dim() - 1
+    if dim not in (-1, last) or x.rows is not None or len(x.slabs) != 1 or x.width > MOST_CHOICES:
         raise NotNativeError("a softmax that is not over the symbols of each example")
     out = low.builder.panel(None, [x.width], x.trained)
     out.kept = True

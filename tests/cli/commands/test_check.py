@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 
-from icy.testing import CELL_CHECKS
+from icy.cli.commands import check
+from icy.testing import CELL_CHECKS, contracts
 from tests.cli.helpers import assert_one_sentence, run
 
 
@@ -19,6 +22,34 @@ def test_check_reports_every_check(plugin: str) -> None:
     assert "FAIL  " in bad.stdout
     assert "sender/CliBad fails" in bad.stdout
     assert_one_sentence(run("check", "rott"), "rot")
+
+
+@pytest.mark.parametrize("more", [(), ("--representation", "all"), ("--full", "--quiet")])
+def test_checks_that_take_too_long_are_left_out_and_the_output_says_so(
+    more: tuple[str, ...], plugin: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A check that never ends is stopped; --full, for which it ends here, runs all."""
+    waits = [] if "--full" in more else [1]
+
+    def waiting(case: Any) -> None:
+        while waits:
+            pass
+
+    def fine(case: Any) -> None:
+        assert torch.get_num_threads() == 1
+
+    checks = {"fine": fine, "waits": waiting, "comes_last": fine}
+    monkeypatch.setitem(contracts.CHECKS, "sender", checks)
+    monkeypatch.setattr(check, "SECONDS", 0.3)
+    result = run("check", "sender/CliGood", "--plugin", plugin, *more)
+    assert result.exit_code == 0
+    if waits:
+        assert "keeps its contract: 1 check. 2 checks from waits on left out after 0." in result.stdout
+        assert "--full runs them." in result.stdout
+        assert "comes_last" not in result.stdout
+        assert result.stdout.count("left out") == (6 if more else 1)
+    else:
+        assert result.stdout == "sender/CliGood keeps its contract: 3 checks.\n"
 
 
 @pytest.mark.contract
