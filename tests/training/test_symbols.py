@@ -73,6 +73,13 @@ def test_a_language_of_one_token(tmp_path: Path, representation: str) -> None:
     assert "agents can say 2 symbols: 1 tokens and the start symbol (number 1); --symbols V excludes" in usual.table()
 
 
+@pytest.mark.parametrize("name", ["FC2L", "RNNAutoReg:GRU"])
+def test_native_cores_refuse_it_in_a_sentence(tmp_path: Path, name: str) -> None:
+    given: dict[str, Any] = {**SIZES, "workers": 1, "progress": False, "engine": "native", "symbols": "V"}
+    result = icy.probe(f"sender/{name}", "perm", out=tmp_path, **given)
+    assert "its sender excludes the start symbol, symbols=V" in str(result.failures[0]["error"])
+
+
 def test_keys_of_other_runs_stay() -> None:
     (usual,) = pair_jobs(EndToEndSpec.asked(sender="FC2L", receiver="FC1L", **SIZES))
     (named,) = pair_jobs(EndToEndSpec.asked(sender="FC2L", receiver="FC1L", symbols="V+1", **SIZES))

@@ -61,8 +61,8 @@ def language_command(
     if not quiet:
         named = Convention("cbm", match.conventions).heading("CBM")
         note(
-            f"{player.label}: {named} {match.value:.2f}, where random words have {scores['cbm_floor']:.2f} and a random "
-            f"message for every phrase {scores['cbm_holistic']:.2f}; accuracy {scores['accuracy']:.3f}."
+            f"{player.label}: {named} {match.value:.2f}, where random words have {scores['cbm_floor']:.2f} and a "
+            f"random message for every phrase {scores['cbm_holistic']:.2f}; accuracy {scores['accuracy']:.3f}."
         )
     if target is not None:
         write_atomically(target, said.to_lines().encode())
