@@ -9,6 +9,8 @@ import torch
 from jaxtyping import Shaped
 from torch import Tensor
 
+from icy.core.representations import without_start
+
 from .builder import Builder, NotNativeError, columns_of
 from .memory import Space
 from .trace import Node, Output, Trace
@@ -250,5 +252,5 @@ SHAPED = {
 
 SEEN_OTHERWISE = {
     Tensor.unsqueeze, Tensor.reshape, Tensor.view, Tensor.expand, Tensor.contiguous, Tensor.unflatten, Tensor.flatten,
-    Tensor.unbind, Tensor.transpose, Tensor.squeeze, Tensor.repeat, TURN,
+    Tensor.unbind, Tensor.transpose, Tensor.squeeze, Tensor.repeat, TURN, without_start,
 }  # fmt: skip

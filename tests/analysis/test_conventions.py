@@ -30,7 +30,7 @@ from icy.analysis.tables.metrics import metrics_table
 from icy.analysis.tables.s2b import LEARNED, scores_table, training_table
 from icy.analysis.tables.table import BiasTable
 from icy.config.specs import EndToEndSpec
-from icy.core.conventions import OF_READING, Convention
+from icy.core.conventions import OF_READING, Convention, conventions_json
 from icy.core.registry import registry
 from icy.experiments.end_to_end import pair_jobs
 from icy.experiments.report import report_sections
@@ -41,15 +41,15 @@ from icy.games.evaluation import matching, similarity
 from icy.games.jobs import game_jobs
 from icy.games.spec import GamesSpec
 from icy.metrics import ami, evaluate
+from icy.records.kinds import job_kind
 from icy.records.long_table import to_long
 from icy.records.record import Record
 from icy.s2b import probe_language
 from icy.s2b.agents.conventions import language_conventions
-from icy.s2b.agents.job import agent_jobs
-from icy.s2b.agents.spec import S2BSpec
 from icy.s2b.language_probe import disentanglement
 from icy.training.job import Outcome
 from icy.training.pairs.conventions import pair_conventions
+from tests.analysis.tables.test_s2b import long as trained_agents
 from tests.analysis.test_emergence import games, probes
 
 NAMES = ["topsim", "posdis", "cbm", "ami", "context_independence"]
@@ -93,10 +93,9 @@ def in_games() -> list[Record]:
     )
 
 
-@cache
-def agents() -> list[Record]:
-    jobs = agent_jobs(S2BSpec.asked(learner="pair", core="pairs", quick=True))
-    return records(jobs, [*LEARNED, "support", "floor", "observations"], [])
+def agents() -> pd.DataFrame:
+    learned = dict.fromkeys(LEARNED, 0.25)
+    return trained_agents(**learned, conventions=conventions_json(job_kind("s2b").conventions_of({})))
 
 
 @cache
@@ -122,7 +121,7 @@ TABLES = {  # every table of metrics
     "end_to_end.end_to_end_table": lambda: end_to_end_table(to_long([*pairs(), *pairs(preset="published")])),
     "games.games_table": lambda: games_table(in_games()),
     "games.evaluation_table": lambda: evaluation_table(compare("ideal", GameChanges(count=10))),
-    "s2b.training_table": lambda: training_table(to_long(agents())),
+    "s2b.training_table": lambda: training_table(agents()),
     "s2b.scores_table": lambda: scores_table(languages(), "speaker", ["topsim", "ami"]),
     "s2b.scores_table of stimuli": lambda: scores_table(
         disentanglement(episodes=1, rows=32, metrics="mig").assign(stimuli="32"), "stimuli", ["mig"]
@@ -207,7 +206,7 @@ def test_plots_name_conventions(name: str) -> None:
 
 
 def test_reports_name_conventions() -> None:
-    sections = report_sections([*pairs(), *in_games(), *agents()])
+    sections = [one for results in ([*pairs(), *in_games()], agents()) for one in report_sections(results)]
     assert len(sections) == 3
     for section in sections:
         data, notes = section.data(), "\n".join(section.table.remarks(""))
@@ -221,7 +220,7 @@ def test_rows_have_conventions_that_can_be_read() -> None:
     rows = {
         "e2e": to_long(pairs()),
         "games": to_long(in_games()),
-        "s2b": to_long(agents()),
+        "s2b": agents(),
         "metrics": scores(),
         "language": languages(),
         "eval": compare("ideal", GameChanges(count=10)),

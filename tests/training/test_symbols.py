@@ -61,16 +61,24 @@ def test_losses_are_finite_and_give_gradients() -> None:
         assert (gradient[..., -1] == 0).all()
 
 
-@pytest.mark.parametrize("representation", mark_others("slow", ["soft", "gumb", "discr"], lambda name: name == "soft"))
+@pytest.mark.slow
+@pytest.mark.parametrize("representation", ["soft", "gumb", "discr"])
 def test_a_language_of_one_token(tmp_path: Path, representation: str) -> None:
     """With a vocabulary of one token every message is the same, unless the start symbol can be said."""
-    given: dict[str, Any] = {**SIZES, "vocab_size": 1, "steps": 30, "workers": 1, "representation": representation}
+    given: dict[str, Any] = {**SIZES, "vocab_size": 1, "steps": 3, "workers": 1, "representation": representation}
     restricted = icy.end_to_end("RNNAutoReg:GRU", "RNN1L:GRU", symbols="V", out=tmp_path / "a", progress=False, **given)
     assert restricted.language().messages.max() == 0
     assert restricted.to_dataframe()["settings"][0] == "symbols=V"
     assert "agents can say the V tokens, and not the start symbol" in restricted.table()
     usual = icy.end_to_end("RNNAutoReg:GRU", "RNN1L:GRU", out=tmp_path / "b", progress=False, **given)
     assert "agents can say 2 symbols: 1 tokens and the start symbol (number 1); --symbols V excludes" in usual.table()
+
+
+@pytest.mark.parametrize("name", ["FC2L", "RNNAutoReg:GRU"])
+def test_native_cores_refuse_it_in_a_sentence(tmp_path: Path, name: str) -> None:
+    given: dict[str, Any] = {**SIZES, "workers": 1, "progress": False, "engine": "native", "symbols": "V"}
+    result = icy.probe(f"sender/{name}", "perm", out=tmp_path, **given)
+    assert "its sender excludes the start symbol, symbols=V" in str(result.failures[0]["error"])
 
 
 def test_keys_of_other_runs_stay() -> None:

@@ -41,6 +41,7 @@ def largest(scores: Float[Tensor, "*places choice"]) -> Float[Tensor, "*places c
     return one_hot(scores.argmax(-1), scores.shape[-1], scores.dtype)
 
 
+@traceable
 def without_start(scores: Float[Tensor, "*places vocab"]) -> Float[Tensor, "*places vocab"]:
     """Return scores with that of the start symbol, the last, so low that it is never drawn."""
     last = torch.arange(scores.shape[-1], device=scores.device) == scores.shape[-1] - 1

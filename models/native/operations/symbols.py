@@ -60,6 +60,11 @@ def _largest(low: Lowering, node: Node, parts: int, scores: Value) -> Value:
     return _drawn(low, scores, 0, False, None)
 
 
+@lowers(representations.without_start)
+def _without_start(low: Lowering, node: Node, parts: int, scores: Value) -> Value:
+    raise NotNativeError("its sender excludes the start symbol, symbols=V")
+
+
 @lowers(representations.sampled)
 def _sampled(low: Lowering, node: Node, parts: int, scores: Value, step: int, training: bool) -> Value:
     return _drawn(low, scores, step, training, None)

@@ -15,9 +15,11 @@ import pytest
 
 import icy
 from icy.analysis.report.page import in_script, report_page
+from icy.analysis.report.pitfalls import PITFALLS
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.experiments.report import report_sections
 from tests.helpers import THREE, long
+from tests.pages import sections
 
 EVIL = '</script><script>alert(1)</script><img src=x onerror="alert(2)">&amp;'
 
@@ -69,6 +71,18 @@ def test_names_and_reasons_have_no_meaning_in_the_page() -> None:
     assert not any("onerror" in attributes for _, attributes in outline.elements)
     assert data_of(text)["sections"][0]["rows"] == [f"sender/{EVIL}"]
     assert EVIL in outline.cells
+
+
+@pytest.mark.slow
+def test_every_table_links_to_the_pitfalls() -> None:
+    (section,) = report_sections(long(THREE))
+    text = report_page([section, section], "")
+    assert [tag["href"] for _, tag in Outline(text).elements if tag.get("href")].count("#pitfalls") == 2
+    assert 'id="pitfalls"' in text
+
+
+def test_the_page_of_pitfalls_has_the_same_topics() -> None:
+    assert set(PITFALLS) == {heading for heading in sections("docs/pitfalls.md") if heading != "Pitfalls"}
 
 
 @pytest.mark.slow
