@@ -449,12 +449,13 @@ def legend(figure: Figure, axes: Sequence[Axes], own: bool, handles: Sequence[An
 def _legend_below(figure: Figure, handles: Sequence[Any], style: dict[str, Any]) -> None:
     """Draw a legend below a figure, in as many columns as fit, and make the figure taller by it."""
     widest = max(text_size(handle.get_label(), SMALL)[0] for handle in handles) / SMALL  # in letters' heights
-    entry = widest + style.get("handlelength", 2.0) + 0.6 + 1.2  # the line, and the gaps around it
-    columns = max(1, min(len(handles), int(72 * figure.get_figwidth() / (SMALL * entry))))
+    style = {"handletextpad": 0.6, "columnspacing": 1.2, "handlelength": 2.0, **style}
+    entry = widest + sum(style[name] for name in ("handlelength", "handletextpad", "columnspacing"))
+    columns = max(1, min(len(handles), int((72 * figure.get_figwidth() / SMALL + style["columnspacing"]) / entry)))
     rows = -(-len(handles) // columns)
     columns = -(-len(handles) // rows)  # rows of like length
     figure.set_figheight(figure.get_figheight() + 1.35 * SMALL * rows / 72 + 0.1)
-    gaps = {"handletextpad": 0.6, "columnspacing": 1.2, "labelspacing": 0.35, "borderaxespad": 0.2}
+    gaps = {"labelspacing": 0.35, "borderaxespad": 0.2}
     figure.legend(handles=handles, **{**gaps, **style, "loc": "outside lower center", "ncols": columns})
 
 

@@ -72,7 +72,7 @@ def ratios(
     ends = limits([line for part in parts for line in part.lines], looks, spread, ratio=True)
     for ax, part in zip(drawn, parts, strict=True):
         _panel(ax, part, looks, spread, ends)
-    drawn[-1].set_xlabel("steps to the target as a ratio to concat's")
+    drawn[-1].set_xlabel(style.wrapped("steps to the target as a ratio to concat's", 0.6 * size[0], style.MEDIUM))
     style.legend(figure, drawn, axes is None, [_handle(name, look) for name, look in looks.items()])
     usual, notes = title_and_notes(long, spread)
     notes = [note.replace(CUT, "hollow, with an arrow:").removeprefix(f"{COARSE} ") for note in notes]

@@ -100,14 +100,18 @@ def tradeoff(
         raise InvalidSettingError(_nothing(long))
     width = style.width_of(width, 0) or None
     named = _named(points, width or style.WIDTH)
-    size, across = _size(points, named, width)
+    below = style.CAPTIONED and not named and len(points) == 1 and axes is None  # names are in a legend below
+    size, across = _size(points, named or below, width)
     if axes is None:
         refuse_crowd(size, parts)
     names = [part.name or "all models" for part in parts]
     figure, drawn = style.panels(names, axes, size, across)
     extent = size[0] / across, size[1] / -(-len(parts) // across)
     for ax, part, found in zip(drawn, parts, points, strict=True):
-        _panel(ax, part, found, named, extent, several=len(parts) > 1)
+        _panel(ax, part, found, named or below, extent, several=len(parts) > 1)
+        if below:
+            tight = {"handlelength": 1.2, "handletextpad": 0.3, "columnspacing": 0.8}
+            style.legend(figure, [ax], True, _handles(found)[1:], **tight)  # the front has a legend in the panel
     style.entitle(figure, drawn, axes is None, title, title_and_notes(long)[0], _notes(long, parts, points, spread))
     for ax, part, found in zip(drawn, parts, points, strict=True):
         names = [_name(point) if named else str(point.rank) for point in found]
@@ -232,7 +236,7 @@ def _panel(
         ax.set_title(name, loc="left", fontsize=style.MEDIUM, fontweight="bold")
     if not several:  # else there may be no room for both, and a note says it once
         ax.set_title(BETTER, loc="right", fontsize=style.MEDIUM)
-    _legend(ax, [] if named else points, looks, columns=-(-len(points) // LONGEST) if several else 1)
+    _legend(ax, [] if named else points, columns=-(-len(points) // LONGEST) if several else 1)
 
 
 def _invert(ax: Axes, points: Iterable[Point]) -> None:
@@ -246,18 +250,25 @@ def _invert(ax: Axes, points: Iterable[Point]) -> None:
         style.ratio_axis(axis, low, high)
 
 
-def _legend(ax: Axes, points: Sequence[Point], looks: dict[str, style.Look], columns: int) -> None:
+def _legend(ax: Axes, points: Sequence[Point], columns: int) -> None:
     """Draw a legend with the front and the names of models that have none at their points, by rank."""
-    handles = [Line2D([], [], color="black", linewidth=0.8, linestyle="--", label="front")]
     if not points:
-        ax.legend(handles=handles, fontsize=style.SMALL, frameon=False, loc="lower right")
+        ax.legend(handles=_handles([]), fontsize=style.SMALL, frameon=False, loc="lower right")
         return
+    ax.legend(handles=_handles(points), fontsize=style.SMALL, frameon=False, loc="center left",
+              bbox_to_anchor=(1.01, 0.5), borderaxespad=0, labelspacing=0.25, handletextpad=0.3, ncols=columns,
+              columnspacing=0.8)  # fmt: skip
+
+
+def _handles(points: Sequence[Point]) -> list[Line2D]:
+    """Return the entries of a legend: the front, and the models with their marks."""
+    looks = style.model_looks([point.line.model for point in points])
+    handles = [Line2D([], [], color="black", linewidth=0.8, linestyle="--", label="front")]
     for point in points:
         look = looks[point.line.model]
         mark = {"markerfacecolor": look.face, "markeredgecolor": look.colour, "markersize": MARK - 1}
         handles.append(Line2D([], [], linestyle="", marker=look.marker, label=_name(point), **mark))  # type: ignore[arg-type]
-    ax.legend(handles=handles, fontsize=style.SMALL, frameon=False, loc="center left", bbox_to_anchor=(1.01, 0.5),
-              borderaxespad=0, labelspacing=0.25, handletextpad=0.3, ncols=columns, columnspacing=0.8)  # fmt: skip
+    return handles
 
 
 def _name(point: Point) -> str:

@@ -151,6 +151,7 @@ def test_a_single_model_is_drawn_as_bars_unless_axes_are_given() -> None:
     assert plots.heat(one, axes=Figure().subplots()).axes[0].images
 
 
+@pytest.mark.slow
 def test_numbers_in_narrow_cells_lose_decimals_before_they_are_too_small() -> None:
     with plots.plot_style("paper"):
         ax = plots.heat(acquire(["sender/RNNAutoReg:LSTM", "sender/FC2L"])).axes[0]

@@ -42,6 +42,7 @@ def test_command(tiny: icy.ProbeResult, tiny_folder: Path, tmp_path: Path) -> No
         assert word in file.read_text()
 
 
+@pytest.mark.slow
 def test_tables_for_papers(tmp_path: Path) -> None:
     pd.concat([long(THREE), long(THREE, protocol="acquire", measure="ratio")]).to_csv(
         tmp_path / "both.csv", index=False
