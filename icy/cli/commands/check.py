@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from icy.testing import CheckResult
 
 
-REPRESENTATIONS = ("soft", "gumb", "discr", "gs", "qt", "cb")  # of icy.core.representations, which imports torch
 SECONDS = 30  # for the checks of one plug-in, in all representations together, unless all are to run
 
 EPILOG = """\b
