@@ -29,6 +29,8 @@ from icy.languages.meanings import MeaningSpace
 
 icy.probe("sender/FC2L", "rot", protocol="generalise", meanings=(3, 4), seeds=[1, 2], hidden="16,32", out=Path("x"))
 icy.probe(["sender/*"], meanings=MeaningSpace(3, 4), quick=True, target=None, engine="loop+plain", track=["wandb"])
+icy.probe("sender/FC2L", representation=["soft", "discr"], protocol="all", vocab_size=[4, 5], meanings=["3x4", (2, 3)])
+icy.end_to_end("FC2L", "FC2L", representation="all", hidden=[8, 16]).language(seed=1, representation="soft", steps=20)
 icy.sweep("*/FC*", grammar="perm", meanings=["3x4", "5x10"], vocab_size=[4, 5], representation=["soft", "gumb"])
 icy.sweep(kind="e2e", sender="FC2L", receiver="FC2L", steps=20, file="sweep.toml", order="given", side="sender")
 icy.end_to_end("FC2L", "RNN1L:GRU", quick=True, steps=20, settings={"learning_rate": 0.1}).language()
