@@ -5,8 +5,6 @@ determined by the sizes of the table or by how often messages occur. Then it is 
 and a high or low value is not a finding about the language.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,23 +19,6 @@ from .labels import message_labels
 from .score import Score
 
 SAME = "the value is the same whichever meaning each message belongs to"
-
-
-def note_of(facts: Facts, score: Score) -> str:
-    """Return the reason for a value that the sizes of a table determine, or its bound; "" for other values.
-
-    Args:
-        facts: of the table.
-        score: of a metric that is defined; the note among its details, if there is one, comes first.
-    """
-    if score.why:
-        return ""
-    if note := score.details.get("note"):
-        return str(note)
-    if facts.alike:
-        return f"all messages are alike: {f'{ALIKE[score.metric]} for any meanings' if score.metric in ALIKE else SAME}"
-    rule = RULES.get(score.metric)
-    return "" if rule is None else rule(facts, score)
 
 
 @dataclass(frozen=True)
@@ -80,6 +61,23 @@ class Facts:
     def identifying(self) -> int:
         """The number of positions with another token in every row."""
         return sum(map(self.differ, self.changing))
+
+
+def note_of(facts: Facts, score: Score) -> str:
+    """Return the reason for a value that the sizes of a table determine, or its bound; "" for other values.
+
+    Args:
+        facts: of the table.
+        score: of a metric that is defined; the note among its details, if there is one, comes first.
+    """
+    if score.why:
+        return ""
+    if note := score.details.get("note"):
+        return str(note)
+    if facts.alike:
+        return f"all messages are alike: {f'{ALIKE[score.metric]} for any meanings' if score.metric in ALIKE else SAME}"
+    rule = RULES.get(score.metric)
+    return "" if rule is None else rule(facts, score)
 
 
 def _positional(facts: Facts, score: Score) -> str:
