@@ -237,7 +237,7 @@ class _Costs:
             counted = {key: work for key, job in mine.items() if (work := works.get(key)) is not None and _some(work)}
             few, alone = len(mine) <= EACH, [key for key in mine if key in works and key not in counted]
             for key in alone:  # cheap ones, as they only look things up, or those of which only timing tells
-                one = self._one(mine[key], None, self.updates if few else 1, whole=few)
+                one = self._one(mine[key], None, self.updates if few else 1)
                 if one is not None:
                     found[key] = one
             found |= self._timed(mine, counted) if few else self._infer(mine, counted)
@@ -305,10 +305,10 @@ class _Costs:
             elif timed:
                 guessed[key] = _Rehearsal(stack, float(np.median(timed)) * stack, None, None, timed=False)
             else:  # nothing is known of it without timing it
-                one = self._one(replace(job, replicates=job.replicates[:1]), None, 1, whole=True)
+                one = self._time(replace(job, replicates=job.replicates[:1]), 1)
                 if one is not None:
                     guessed[key] = one.of_stack(stack)
-                    timed.append(one.seconds / one.stack)
+                    timed.append(one.seconds)
         return guessed
 
     @property
@@ -318,18 +318,17 @@ class _Costs:
             self._slowness.append(_measured_slowness())
         return self._slowness[-1]
 
-    def _one(self, job: Job, work: Work | None, updates: int, whole: bool = False) -> _Rehearsal | None:
+    def _one(self, job: Job, work: Work | None, updates: int) -> _Rehearsal | None:
         """Time a job, or a part of its stack, if there is time for it."""
         left = self.until - time.monotonic()
         stack = len(job.replicates)
         if work is None:
-            if left <= 0 and not whole:
-                return None
-            found = self._time(job if whole else replace(job, replicates=job.replicates[:1]), updates)
+            found = None if left <= 0 else self._time(replace(job, replicates=job.replicates[:1]), updates)
             return None if found is None else found.of_stack(stack)
 
         def expected(replicates: int, updates: int) -> float:
-            return work.usual_seconds(replicates) * self.slowness * (2 * updates + 1)
+            first = 0.0 if job.kind in self._kinds else work.usual_seconds(1) * 3
+            return (work.usual_seconds(replicates) * (2 * updates + 1) + first) * self.slowness
 
         whole_stack = ((stack, count) for count in dict.fromkeys((4 * updates, updates, 1)))
         for replicates, count in (*whole_stack, (max(1, stack // 4), 1), (1, 1)):
