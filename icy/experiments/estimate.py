@@ -242,13 +242,14 @@ class _Costs:
                     found[key] = one
             found |= self._timed(mine, counted) if few else self._infer(mine, counted)
             rest = {key: job for key, job in mine.items() if key not in found and key not in self._failed}
-            found |= self._guess(rest, {key: one for key, one in found.items() if key in mine}, works)
+            found |= self._guess(rest, {key: one for key, one in found.items() if key in mine}, works, mine)
         return found
 
     def _count(self, jobs: Mapping[str, Job]) -> dict[str, Work | None]:
         found: dict[str, Work | None] = {}
         half = time.monotonic() + (self.until - time.monotonic()) / 2
-        for place, (key, job) in enumerate(jobs.items(), start=1):
+        cheap_first = sorted(jobs.items(), key=lambda item: item[1].update_cost)
+        for place, (key, job) in enumerate(cheap_first, start=1):
             if place > EACH and time.monotonic() > half:
                 break
             self.told(f"counting the operations of {job.name}, {place} of {len(jobs)}")
@@ -292,16 +293,35 @@ class _Costs:
         return tried
 
     def _guess(
-        self, jobs: Mapping[str, Job], found: Mapping[str, _Rehearsal], works: Mapping[str, Work | None]
+        self,
+        jobs: Mapping[str, Job],
+        found: Mapping[str, _Rehearsal],
+        works: Mapping[str, Work | None],
+        every: Mapping[str, Job],
     ) -> dict[str, _Rehearsal]:
-        """Infer jobs for which there was no time: by their work, else from the timed ones, by relative cost."""
+        """Infer jobs for which there was no time: by their work, by relative cost, or from the timed ones.
+
+        Args:
+            jobs: to infer.
+            found: the timed jobs of their kind.
+            works: of all jobs that were counted.
+            every: all jobs of their kind.
+        """
         timed = [one.seconds / one.stack for one in found.values() if one.seconds > 0]
+        shares = [
+            work.usual_seconds(1) / job.update_cost
+            for key, job in every.items()
+            if (work := works.get(key)) is not None and _some(work)
+        ]
         guessed = {}
         for key, job in jobs.items():
             work, stack = works.get(key), len(job.replicates)
             if work is not None and _some(work):
                 seconds, peak = work.usual_seconds(stack) * self.slowness(job.kind), int(2 * work.kept * stack)
                 guessed[key] = _Rehearsal(stack, seconds, peak, None, timed=False)
+            elif key not in works and shares:  # there was no time to count it
+                seconds = float(np.median(shares)) * job.update_cost * stack * self.slowness(job.kind)
+                guessed[key] = _Rehearsal(stack, seconds, None, None, timed=False)
             elif timed:
                 guessed[key] = _Rehearsal(stack, float(np.median(timed)) * stack, None, None, timed=False)
             else:  # nothing is known of it without timing it
