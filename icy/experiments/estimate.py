@@ -313,14 +313,18 @@ class _Costs:
             for key, job in every.items()
             if (work := works.get(key)) is not None and _some(work)
         ]
-        guessed = {}
+        guessed: dict[str, _Rehearsal] = {}
+        if not jobs:
+            return guessed
+        # Small updates may be slow for their calls, which tells nothing of large ones.
+        slowness = min(_measured_slowness(), *self._slowness.values()) if self._slowness else _measured_slowness()
         for key, job in jobs.items():
             work, stack = works.get(key), len(job.replicates)
             if work is not None and _some(work):
-                seconds, peak = work.usual_seconds(stack) * self.slowness(job.kind), int(2 * work.kept * stack)
+                seconds, peak = work.usual_seconds(stack) * slowness, int(2 * work.kept * stack)
                 guessed[key] = _Rehearsal(stack, seconds, peak, None, timed=False)
             elif key not in works and shares:  # there was no time to count it
-                seconds = float(np.median(shares)) * job.update_cost * stack * self.slowness(job.kind)
+                seconds = float(np.median(shares)) * job.update_cost * stack * slowness
                 guessed[key] = _Rehearsal(stack, seconds, None, None, timed=False)
             elif timed:
                 guessed[key] = _Rehearsal(stack, float(np.median(timed)) * stack, None, None, timed=False)
