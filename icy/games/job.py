@@ -18,7 +18,7 @@ from .presets import preset_changes
 from .setup import IMAGE_AXES, Setup
 
 CONVOLUTIONS = 4  # times as long as products of matrices take for an operation, measured with conv4 on one core
-POOLED = 5  # pixels for each position at which a weight of conv4 is used, about, as later layers have fewer
+POOLED = 10  # pixels for each position at which a weight of conv4 is used, about, as later layers have fewer
 
 
 @dataclass(frozen=True)
