@@ -2,7 +2,7 @@
 
 Of every model of sweeps/atlas-main.toml that learns by gradient, the updates a second of one core are measured, by the
 engine that icy chooses and by PyTorch (the engine `broadcast`), in turn, in processor time, which other work on the
-machine hardly changes. Hours are those of as many updates as `icy sweep --dry-run` supposes at most, of one core.
+machine hardly changes. Hours are those of as many updates as the caps allow if concat takes ASSUMED_STEPS, of one core.
 Writes zoo.md.
 """
 

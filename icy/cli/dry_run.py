@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 
 START = 1.6  # seconds that a run spends on imports, workers and tables, per second until its plan is made
+WITHIN, LEAST = 7.0, 1.5  # seconds from the start of a dry run to the end of its timing, which has the least at least
 PLAN_HEADINGS = ["model", "parameters", "to train", "memory", "1000 updates", "in all"]
 RAW_HEADINGS = [
     "model", "hidden_size", "meanings", "representation", "protocol", "preset", "parameters", "parameters_published",
@@ -30,8 +31,9 @@ RAW_HEADINGS = [
 
 def print_plan(plan: Plan, format_: str, quiet: bool) -> None:
     """Print the rows of a plan, what each would cost, and what the estimates rest on."""
-    start = START * (time.monotonic() - click.get_current_context().find_root().meta["icy.began"])
-    from icy.experiments.estimate import estimate, total_seconds  # imports torch
+    began = click.get_current_context().find_root().meta["icy.began"]
+    start = START * (time.monotonic() - began)
+    from icy.experiments.estimate import SECONDS, estimate, total_seconds  # imports torch
 
     if not quiet and plan.total:
         note(f"Timing a few updates of {counted(len(plan.rows), 'row')} ...")
@@ -41,7 +43,7 @@ def print_plan(plan: Plan, format_: str, quiet: bool) -> None:
             if status is not None:
                 status.update(doing)
 
-        found = estimate(plan, told=tell)
+        found = estimate(plan, told=tell, within=min(SECONDS, max(LEAST, WITHIN - (time.monotonic() - began))))
     total = total_seconds(plan, found, start)
     if len(found) == 1:
         found = [replace(found[0], seconds=total)]

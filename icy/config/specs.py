@@ -323,7 +323,7 @@ class ReproduceSpec(RunSpec):
         seeds: how many, or which; by default as many as the paper had.
         observations: of agents: how many each learns from; by default as many as the paper's.
         settings: changes to the training settings of the preset `published`.
-        quick: one seed of the smallest model, under one representation, to see how it goes. A pair takes its time.
+        quick: one seed of the row that is expected to take the least time, under one representation, to try it out.
     """
 
     function = "icy.reproduce"

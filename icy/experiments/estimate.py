@@ -226,7 +226,7 @@ class _Costs:
     until: float
     _kinds: set[str] = field(default_factory=set)
     _failed: set[str] = field(default_factory=set)
-    _slowness: list[float] = field(default_factory=list)  # of this machine, by what was timed
+    _slowness: dict[str, float] = field(default_factory=dict)  # of this machine, by kind of job
 
     def find(self, jobs: Mapping[str, Job]) -> dict[str, _Rehearsal]:
         """Time as many jobs as there is time for, and infer the others of their kind."""
@@ -237,18 +237,19 @@ class _Costs:
             counted = {key: work for key, job in mine.items() if (work := works.get(key)) is not None and _some(work)}
             few, alone = len(mine) <= EACH, [key for key in mine if key in works and key not in counted]
             for key in alone:  # cheap ones, as they only look things up, or those of which only timing tells
-                one = self._one(mine[key], None, self.updates if few else 1, whole=few)
+                one = self._one(key, mine[key], None, self.updates if few else 1)
                 if one is not None:
                     found[key] = one
             found |= self._timed(mine, counted) if few else self._infer(mine, counted)
             rest = {key: job for key, job in mine.items() if key not in found and key not in self._failed}
-            found |= self._guess(rest, {key: one for key, one in found.items() if key in mine}, works)
+            found |= self._guess(rest, {key: one for key, one in found.items() if key in mine}, works, mine)
         return found
 
     def _count(self, jobs: Mapping[str, Job]) -> dict[str, Work | None]:
         found: dict[str, Work | None] = {}
         half = time.monotonic() + (self.until - time.monotonic()) / 2
-        for place, (key, job) in enumerate(jobs.items(), start=1):
+        cheap_first = sorted(jobs.items(), key=lambda item: item[1].update_cost)
+        for place, (key, job) in enumerate(cheap_first, start=1):
             if place > EACH and time.monotonic() > half:
                 break
             self.told(f"counting the operations of {job.name}, {place} of {len(jobs)}")
@@ -258,15 +259,15 @@ class _Costs:
 
     def _timed(self, jobs: Mapping[str, Job], works: Mapping[str, Work]) -> dict[str, _Rehearsal]:
         """Time every job."""
-        found = {key: self._one(jobs[key], work, self.updates) for key, work in works.items()}
-        return {key: one for key, one in found.items() if one is not None}
+        found = {key: self._one(key, jobs[key], work, self.updates) for key, work in works.items()}
+        return {key: one for key, one in found.items() if one is not None and one.seconds > 0}
 
     def _infer(self, jobs: Mapping[str, Job], works: Mapping[str, Work]) -> dict[str, _Rehearsal]:
         """Time some of these jobs, spread over all of them by cost, and infer all."""
         tried = self._sample(jobs, works)
         timed = {key: one for key, one in tried.items() if one.seconds > 0}  # NaN where a job reports only once
         if not timed:
-            return {key: one.of_stack(len(jobs[key].replicates)) for key, one in tried.items()}
+            return {}
         rates = fitted_rates([(works[key], one.stack, one.seconds) for key, one in timed.items()])
         peaks = [(works[key].kept, one.peak / one.stack) for key, one in timed.items() if one.peak]
         memory, setup = fitted_memory(peaks), float(np.median([one.setup for one in timed.values()]))
@@ -286,50 +287,71 @@ class _Costs:
         for key in spread_out(sorted(works, key=lambda key: works[key].usual_seconds(1)), ENOUGH):
             work = works[key]
             few = max(1, int(UPDATE_SECONDS / work.usual_seconds(1)))
-            one = self._one(replace(jobs[key], replicates=jobs[key].replicates[:few]), work, 1)
+            one = self._one(key, replace(jobs[key], replicates=jobs[key].replicates[:few]), work, 1)
             if one is not None:
                 tried[key] = one
         return tried
 
     def _guess(
-        self, jobs: Mapping[str, Job], found: Mapping[str, _Rehearsal], works: Mapping[str, Work | None]
+        self,
+        jobs: Mapping[str, Job],
+        found: Mapping[str, _Rehearsal],
+        works: Mapping[str, Work | None],
+        every: Mapping[str, Job],
     ) -> dict[str, _Rehearsal]:
-        """Infer jobs for which there was no time: by their work, else from the timed ones, by relative cost."""
+        """Infer jobs for which there was no time: by their work, by relative cost, or from the timed ones.
+
+        Args:
+            jobs: to infer.
+            found: the timed jobs of their kind.
+            works: of all jobs that were counted.
+            every: all jobs of their kind.
+        """
         timed = [one.seconds / one.stack for one in found.values() if one.seconds > 0]
-        guessed = {}
+        shares = [
+            work.usual_seconds(1) / job.update_cost
+            for key, job in every.items()
+            if (work := works.get(key)) is not None and _some(work)
+        ]
+        guessed: dict[str, _Rehearsal] = {}
+        if not jobs:
+            return guessed
+        # Small updates may be slow for their calls, which tells nothing of large ones.
+        slowness = min(_measured_slowness(), *self._slowness.values()) if self._slowness else _measured_slowness()
         for key, job in jobs.items():
             work, stack = works.get(key), len(job.replicates)
             if work is not None and _some(work):
-                seconds, peak = work.usual_seconds(stack) * self.slowness, int(2 * work.kept * stack)
+                seconds, peak = work.usual_seconds(stack) * slowness, int(2 * work.kept * stack)
                 guessed[key] = _Rehearsal(stack, seconds, peak, None, timed=False)
+            elif key not in works and shares:  # there was no time to count it
+                seconds = float(np.median(shares)) * job.update_cost * stack * slowness
+                guessed[key] = _Rehearsal(stack, seconds, None, None, timed=False)
             elif timed:
                 guessed[key] = _Rehearsal(stack, float(np.median(timed)) * stack, None, None, timed=False)
             else:  # nothing is known of it without timing it
-                one = self._one(replace(job, replicates=job.replicates[:1]), None, 1, whole=True)
+                one = self._time(key, replace(job, replicates=job.replicates[:1]), 1)
                 if one is not None:
                     guessed[key] = one.of_stack(stack)
-                    timed.append(one.seconds / one.stack)
+                    timed.append(one.seconds)
         return guessed
 
-    @property
-    def slowness(self) -> float:
-        """How much longer this machine takes than a usual one: by what was timed, else by a product of matrices."""
-        if not self._slowness:
-            self._slowness.append(_measured_slowness())
-        return self._slowness[-1]
+    def slowness(self, kind: str) -> float:
+        """Return how much longer jobs of a kind take here than usual: as timed, else as a product of matrices takes."""
+        if kind not in self._slowness:
+            self._slowness[kind] = _measured_slowness()
+        return self._slowness[kind]
 
-    def _one(self, job: Job, work: Work | None, updates: int, whole: bool = False) -> _Rehearsal | None:
+    def _one(self, key: str, job: Job, work: Work | None, updates: int) -> _Rehearsal | None:
         """Time a job, or a part of its stack, if there is time for it."""
         left = self.until - time.monotonic()
         stack = len(job.replicates)
         if work is None:
-            if left <= 0 and not whole:
-                return None
-            found = self._time(job if whole else replace(job, replicates=job.replicates[:1]), updates)
+            found = None if left <= 0 else self._time(key, replace(job, replicates=job.replicates[:1]), updates)
             return None if found is None else found.of_stack(stack)
 
         def expected(replicates: int, updates: int) -> float:
-            return work.usual_seconds(replicates) * self.slowness * (2 * updates + 1)
+            first = 0.0 if job.kind in self._kinds else work.usual_seconds(1) * 3
+            return (work.usual_seconds(replicates) * (2 * updates + 1) + first) * self.slowness(job.kind)
 
         whole_stack = ((stack, count) for count in dict.fromkeys((4 * updates, updates, 1)))
         for replicates, count in (*whole_stack, (max(1, stack // 4), 1), (1, 1)):
@@ -337,12 +359,12 @@ class _Costs:
                 break
         else:
             return None
-        found = self._time(replace(job, replicates=job.replicates[:replicates]), count)
+        found = self._time(key, replace(job, replicates=job.replicates[:replicates]), count)
         if found is None:
             return None
         usual = work.usual_seconds(found.stack)
         if found.seconds > 0:
-            self._slowness.append(found.seconds / usual)
+            self._slowness[job.kind] = found.seconds / usual
         found = found._replace(fixed=work.usual_seconds(0) / usual)
         if found.stack == stack or replicates == stack:  # the other case: it did not fit in memory
             return found
@@ -351,9 +373,9 @@ class _Costs:
         fixed = work.usual_seconds(0) / work.usual_seconds(stack)
         return found._replace(stack=stack, seconds=found.seconds * times, peak=peak, fixed=fixed)
 
-    def _time(self, job: Job, updates: int) -> _Rehearsal | None:
+    def _time(self, key: str, job: Job, updates: int) -> _Rehearsal | None:
         self.told(f"timing {job.name}")
-        with self._failing(job, _alike(job)):
+        with self._failing(job, key):
             first = job.kind not in self._kinds
             self._kinds.add(job.kind)
             return _rehearsed(job, updates, first)

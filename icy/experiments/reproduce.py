@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
 import logging
 from collections.abc import Iterable
@@ -9,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from icy.config.options import RepresentationName, ReproduceOptions
-from icy.config.specs import RETRIES, RUNNING, EndToEndSpec, ProbeSpec, ReproduceSpec, SweepSpec, spell_out
+from icy.config.specs import RETRIES, RUNNING, EndToEndSpec, ReproduceSpec, SweepSpec, spell_out
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.registry import canonical
 from icy.core.surroundings import standard_state
@@ -19,10 +20,11 @@ from icy.records.kinds import job_kind
 
 from .display import with_progress
 from .idle import tell_idle
-from .plan import Plan, make_plan, plan_rows, planned
+from .plan import Plan, plan_rows, planned
 from .reproduction import Reproduction
 from .results import ProbeResult
 from .run import run_plan
+from .steps import expected_updates
 from .sweep import make_sweep
 from .watcher import Watcher
 
@@ -38,6 +40,7 @@ CHECKS: dict[tuple[str, int], dict[str, Any]] = {("icy22/table4", 1280): {"check
 # Updates between readings: enough for a curve; the accuracy from scratch is a mean over as many.
 SCRATCH_REPORTS, DRIFT_REPORTS = 1000, 100
 QUICK_UPDATES = 1000  # of agents of games
+COUNTED = 4  # rows with the least relative cost, of which operations are counted to find the fastest
 PART = ["protocol", "representation", "side", "hidden_size", "target"]  # what the models of one part share
 
 
@@ -126,9 +129,28 @@ class Reproducing:
             ("representation", spec.representation),
         ):
             cells = _only(cells, column, _listed(patterns), source.id)
-        if spec.quick and not _listed(spec.only):
-            cells = _first(cells) if {"agent", "row"} & set(cells) else _smallest(cells)
-        return cls(spec, source, cells)
+        asked = cls(spec, source, cells)
+        return asked.fastest() if spec.quick and not _listed(spec.only) else asked
+
+    def fastest(self) -> Reproducing:
+        """Return the cells of the row that is expected to train in the least time.
+
+        Raises:
+            InvalidSettingError: nothing that was asked for learns.
+        """
+        columns = next(([name] for name in ("row", "agent") if name in self.wanted), ["model", "hidden_size"])
+        columns += [name for name in ("representation", "shots", "samples", "values") if name in self.wanted]
+        parts = [replace(self, wanted=cells) for _, cells in self.wanted.groupby(columns, sort=False)]
+        plans: list[tuple[float, Plan, Reproducing]] = []
+        for part in parts:
+            with contextlib.suppress(InvalidSettingError):  # nothing of it learns
+                plan = part.plan()
+                if (cost := _cost(plan, counted=False)) > 0:
+                    plans.append((cost, plan, part))
+        if not plans:
+            raise InvalidSettingError(f"Nothing that was asked for of {self.source.id} learns.")
+        cheap = sorted(plans, key=lambda found: found[0])[:COUNTED]
+        return min(cheap, key=lambda found: _cost(found[1], counted=True))[2]
 
     def plan(self) -> Plan:
         """Plan the training."""
@@ -304,27 +326,16 @@ def _require_numbers(table: str) -> None:
             )
 
 
-def _first(cells: pd.DataFrame) -> pd.DataFrame:
-    """Return the first cell of agents, or of games those of the first row."""
-    return cells[cells["row"] == cells["row"].iloc[0]] if "row" in cells else cells.head(1)
+def _cost(plan: Plan, counted: bool) -> float:
+    """Return the expected time of a plan in any unit; 0 if nothing in it learns.
 
-
-def _smallest(cells: pd.DataFrame) -> pd.DataFrame:
-    """Return the cells of the smallest trainable model, in one representation."""
-    cells = cells[cells["representation"] == cells["representation"].iloc[0]]
-    counts: dict[tuple[str, int], int] = {}
-    for model, hidden in cells[["model", "hidden_size"]].drop_duplicates().itertuples(index=False):
-        side = cells.loc[cells["model"] == model, "side"].iloc[0] if "side" in cells else "pair"
-        counts[str(model), int(hidden)] = _parameters(str(side), str(model), int(hidden))
-    model, hidden = min((key for key, count in counts.items() if count), key=counts.__getitem__)
-    smallest: pd.DataFrame = cells[(cells["model"] == model) & (cells["hidden_size"] == hidden)]
-    return smallest
-
-
-def _parameters(side: str, model: str, hidden: int) -> int:
-    """Count the parameters of a model, or of a pair, in the papers' space."""
-    if side == "pair":
-        sender, receiver = model.split("+")
-        return _parameters("sender", sender, hidden) + _parameters("receiver", receiver, hidden)
-    spec = ProbeSpec(f"{side}/{model}", "concat", seeds=1, hidden=hidden, rerun="never")
-    return int(make_plan(spec).rows[0].job.parameters["true"])
+    Args:
+        plan: the plan.
+        counted: whether the operations of an update are counted, or only its relative cost is taken.
+    """
+    total = 0.0
+    for row in plan.rows:
+        work = row.job.work() if counted else None
+        updates = expected_updates(replace(row, missing=row.job.replicates, filed=()))
+        total += sum(updates.values()) * (row.job.update_cost if work is None else work.usual_seconds(1))
+    return total

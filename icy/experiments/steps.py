@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from statistics import median
 
 from icy.config.protocols import BASELINE, SCRATCH
+from icy.records.load import ATLAS_FILE
 from icy.training.job import Replicate
 from icy.training.pairs.job import PairJob
 from icy.training.probe_job import ProbeJob, Task
 
 from .plan import Row
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-# Columns of the atlas that a result must share with a replicate, and how many of them, from the left, may differ.
+# Columns of the atlas by which results are similar to a replicate.
 PLACE = ("model", "hidden_size", "meanings", "word_length", "vocab_size", "representation")
 ACQUIRE = "acquire"
 
@@ -83,43 +81,42 @@ RATIO_TO_99 = 2.3  # updates to 0.99, as a multiple of those to 0.8, where the a
 
 @functools.cache
 def _similar(
-    model: str,
-    hidden: int,
-    meanings: str,
-    length: int,
-    vocab_size: int,
-    representation: str,
-    side: str,
-    high: bool,
+    model: str, hidden: int, meanings: str, length: int, vocab_size: int, representation: str, side: str, high: bool
 ) -> Mapping[str, float]:
     """Return mean updates by grammar."""
-    wanted = dict(zip(PLACE, (model, hidden, meanings, length, vocab_size, representation), strict=True))
-    table = _atlas()
-    table = table[table["side"] == side]
-    known = table[table["protocol"] == ACQUIRE]
-    for places in (PLACE, PLACE[2:], ("model", "representation"), ("representation",), ()):
-        rows = known
-        for name in places:
-            rows = rows[rows[name] == wanted[name]]
-        if len(rows):
+    wanted = (model, hidden, meanings, length, vocab_size, representation)
+    known = _atlas(side, ACQUIRE)
+    for places in (range(len(PLACE)), range(2, len(PLACE)), (0, 5), (5,), ()):
+        same = [means for place, means in known.items() if all(place[i] == wanted[i] for i in places)]
+        if same:
             break
-    by_model = rows.groupby(["model", "grammar"])["steps"].mean()
-    found = {str(grammar): float(steps) for grammar, steps in by_model.groupby("grammar").median().items()}
+    grammars = dict.fromkeys(grammar for means in same for grammar in means)
+    found = {grammar: median(means[grammar] for means in same if grammar in means) for grammar in grammars}
     found[OTHERS] = sum(found.values()) / len(found)
-    if not high:
-        return found
-    return {grammar: steps * _to_99(table, model, rows) for grammar, steps in found.items()}
+    scale = _to_99(side, model) if high else 1
+    return {grammar: scale * steps for grammar, steps in found.items()}
 
 
-def _to_99(table: pd.DataFrame, model: str, rows: pd.DataFrame) -> float:
+def _to_99(side: str, model: str) -> float:
     """Return the updates of concat to 0.99 as a multiple of those to 0.8, of a model in the papers' space."""
-    concat = table[(table["grammar"] == BASELINE) & (table["model"] == model) & (table["meanings"] == "5x10")]
-    means = concat.groupby("protocol")["steps"].mean()
-    return float(means["budget"] / means[ACQUIRE]) if {"budget", ACQUIRE} <= set(means.index) else RATIO_TO_99
+    steps = {
+        protocol: [
+            means[BASELINE] for place, means in _atlas(side, protocol).items() if place[:3] == (model, 128, "5x10")
+        ]
+        for protocol in (ACQUIRE, "budget")
+    }
+    return steps["budget"][0] / steps[ACQUIRE][0] if all(steps.values()) else RATIO_TO_99
 
 
 @functools.cache
-def _atlas() -> pd.DataFrame:
-    from icy.analysis.atlas.atlas import Atlas
+def _atlas(side: str, protocol: str) -> Mapping[tuple[str, ...], Mapping[str, float]]:
+    """Return the mean updates of each model in each setting of the atlas, by grammar. Keys are values of PLACE."""
+    import pyarrow.parquet
 
-    return Atlas.load().table.query("settings == ''")
+    columns = [*PLACE, "grammar", "steps"]
+    filters = [("side", "=", side), ("protocol", "=", protocol), ("settings", "=", "")]
+    steps: dict[tuple[str, ...], dict[str, list[float]]] = {}
+    for row in pyarrow.parquet.read_table(ATLAS_FILE, columns=columns, filters=filters).to_pylist():
+        place = tuple(row[name] for name in PLACE)
+        steps.setdefault(place, {}).setdefault(row["grammar"], []).append(row["steps"])
+    return {place: {g: sum(some) / len(some) for g, some in found.items()} for place, found in steps.items()}

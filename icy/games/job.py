@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from icy.core.entry import Entry
@@ -14,7 +15,10 @@ from icy.training.job import ExpectedSteps, Job, Replicate
 from icy.training.work import Work
 
 from .presets import preset_changes
-from .setup import Setup
+from .setup import IMAGE_AXES, Setup
+
+CONVOLUTIONS = 4  # times as long as products of matrices take for an operation, measured with conv4 on one core
+POOLED = 10  # pixels for each position at which a weight of conv4 is used, about, as later layers have fewer
 
 
 @dataclass(frozen=True)
@@ -85,14 +89,17 @@ class GameJob(Job):
 
     @property
     def update_cost(self) -> float:
-        """Relative cost of an update: parameters, for every object that is seen."""
-        turns = self.setup.turns
-        return super().update_cost * (turns.targets + turns.distractors) * self.setup.learning.batch_size
+        """Relative cost of an update: parameters, for every object that is seen, and of images for every position."""
+        turns, shape = self.setup.turns, self.setup.made_world.shape
+        positions = CONVOLUTIONS * math.prod(shape[1:]) / POOLED if len(shape) == IMAGE_AXES else 1
+        return super().update_cost * positions * (turns.targets + turns.distractors) * self.setup.learning.batch_size
 
     def work(self) -> Work:
         """Count an update of the agents, whose perception of images is most of it."""
         count = cast("Callable[[Setup], Work]", load_object(f"{__package__}.work:work_of_game"))
-        return count(self.setup)
+        work = count(self.setup)
+        images = len(self.setup.made_world.shape) == IMAGE_AXES
+        return replace(work, weight=CONVOLUTIONS) if images else work
 
     def estimate_text(self, steps: str) -> str:
         """Return what an estimate rests on."""

@@ -14,12 +14,14 @@ class Work:
         elements: numbers that they read or write, whichever are more.
         flops: floating-point operations of matrix products and convolutions.
         kept: bytes in memory: what the forward pass keeps for the backward pass, and all copies of the parameters.
+        weight: how much longer one of these operations takes than of a product of matrices.
     """
 
     calls: float
     elements: float
     flops: float
     kept: float
+    weight: float = 1.0
 
     def __add__(self, other: Work) -> Work:
         return Work(
@@ -31,7 +33,7 @@ class Work:
 
     def units(self, replicates: int) -> tuple[float, float, float]:
         """Return what the time of an update of a stack is a sum of: its calls, elements and operations of products."""
-        return self.calls, self.elements * replicates, self.flops * replicates
+        return self.calls, self.elements * replicates, self.weight * self.flops * replicates
 
     def usual_seconds(self, replicates: int) -> float:
         """Return the seconds of an update of a stack on one core of a usual processor."""

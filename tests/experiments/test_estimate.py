@@ -12,12 +12,23 @@ from typing import Any
 import numpy as np
 import pytest
 
+import icy
 from icy.config.protocols import BASELINE
 from icy.config.specs import ProbeSpec
 from icy.core.memory import PeakMemory
-from icy.experiments.estimate import estimate, fitted_memory, fitted_rates, largest_stack
+from icy.experiments.estimate import (
+    _Rehearsal,
+    _shared,
+    _stack_seconds,
+    estimate,
+    fitted_memory,
+    fitted_rates,
+    largest_stack,
+    total_seconds,
+)
 from icy.experiments.plan import Plan, make_plan
 from icy.experiments.run import STACK_ON_CPU, stacks_of
+from icy.experiments.steps import expected_updates
 from icy.experiments.sweep import make_sweep, sweep_spec
 from icy.training import counting, engine
 from icy.training.work import USUAL_RATES, Work
@@ -63,10 +74,10 @@ def test_rows_that_are_trained_alike_are_measured_once(monkeypatch: pytest.Monke
     monkeypatch.setattr(engine, "rehearse", lambda job, n: measured.append(len(job.replicates)) or real(job, n))
     spec = {"model": "sender/FC1L", "grammar": "perm", "quick": True, "workers": 1, "out": "none"}
     both = make_sweep(sweep_spec(**spec, protocol="acquire,budget"))
-    one, other = estimate(both, updates=1)
+    one, other = estimate(both, updates=1, within=60)
     assert measured == [1, 4]  # one to load what is loaded once, then the stack
     assert (one.update_seconds, one.memory) == (other.update_seconds, other.memory)
-    assert one.cap != other.cap
+    assert one.updates != other.updates
 
 
 @pytest.mark.slow
@@ -81,7 +92,7 @@ def test_a_stack_that_does_not_fit_is_measured_by_its_half_and_a_row_that_raises
         return float(len(job.replicates))
 
     monkeypatch.setattr(engine, "rehearse", small)
-    (found,) = estimate(plan(hidden="16,8", workers=1))
+    (found,) = estimate(plan(hidden="16,8", workers=1), within=60)
     assert (found.stack, found.update_seconds) == (5, 1.0)  # of 18, 9, 5
     assert "cannot be timed" in caplog.text
     assert "broken" in caplog.text
@@ -106,7 +117,7 @@ def test_many_rows_are_inferred_from_a_few(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(engine, "rehearse", rehearse)
     many = make_sweep(sweep_spec(model=["RNN*:GRU", "RNN*:SRU", "sender/FC*", "sender/Hashtable"], **MANY))
     told: list[str] = []
-    found = estimate(many, told=told.append)
+    found = estimate(many, told=told.append, within=60)
     assert len(found) == len(many.rows) > 12
     inferred = [one for one in found if not one.timed]
     assert 3 <= len({*timed}) <= 8  # seven and the hash table, which is timed for itself
@@ -117,6 +128,59 @@ def test_many_rows_are_inferred_from_a_few(monkeypatch: pytest.MonkeyPatch) -> N
         assert one.stack == stack
     assert any(text.startswith("counting the operations of") for text in told)
     assert any(text == f"timing {timed[-1]}" for text in told)
+
+
+def test_nothing_is_timed_where_there_is_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are then inferred from their operations and the speed of this machine."""
+    monkeypatch.setattr(engine, "rehearse", lambda job, updates: pytest.fail("timed"))
+    found = estimate(plan(), within=0.0)
+    assert [(one.timed, one.seconds > 0) for one in found] == [(False, True)]
+
+
+def test_a_stack_costs_less_while_fewer_replicates_are_left() -> None:
+    known = _Rehearsal(stack=4, seconds=0.4, peak=None, process=None, setup=1.0, fixed=0.5)
+    assert known.of_size(2) == pytest.approx(0.3)
+    assert _stack_seconds([10, 10, 10, 10], known) == pytest.approx(1 + 10 * 0.4)
+    assert _stack_seconds([10, 30], known) == pytest.approx(1 + 10 * 0.3 + 20 * 0.25)
+
+
+def test_workers_share_the_stacks() -> None:
+    assert _shared([3.0, 2.0, 2.0], 1) == 7
+    assert _shared([3.0, 2.0, 2.0], 2) == 4
+    assert _shared([], 2) == 0
+
+
+def test_the_range_of_an_estimate_is_a_factor_of_2(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "rehearse", lambda job, updates: 0.1)
+    found = plan(workers=1)
+    (one,) = estimate(found)
+    assert one.most == pytest.approx(2 * one.least)
+    assert one.least * one.most == pytest.approx(one.seconds**2)
+    assert total_seconds(found, [one], start=3.0) == pytest.approx(3 + one.seconds)
+
+
+# -- expected updates --------------------------------------------------------------------------------------------------
+
+
+def expected(**given: Any) -> dict[str, float]:
+    spec = {"model": "sender/RNNZero:GRU", "grammar": "perm", "quick": True, "seeds": 1, "out": "none"}
+    (row,) = make_plan(ProbeSpec.asked(**{**spec, **given})).rows
+    return {replicate.grammar: number for replicate, number in expected_updates(row).items()}
+
+
+def test_updates_are_those_of_the_model_in_the_atlas() -> None:
+    table = icy.atlas().table.query("model == 'sender/RNNZero:GRU' and meanings == '3x4' and representation == 'soft'")
+    means = table[table["settings"] == ""].groupby("grammar")["steps"].mean()
+    assert expected() == {grammar: pytest.approx(means[grammar]) for grammar in ("concat", "perm")}
+
+
+def test_updates_of_models_that_the_atlas_lacks_are_those_of_others() -> None:
+    table = icy.atlas().table.query("side == 'sender' and meanings == '3x4' and representation == 'soft'")
+    means = table[table["settings"] == ""].groupby(["model", "grammar"])["steps"].mean().groupby("grammar").median()
+    assert expected(hidden=16) == {grammar: pytest.approx(means[grammar]) for grammar in ("concat", "perm")}
+    assert expected(hidden=16, meanings="4x3")["perm"] > 0
+    assert expected(protocol="budget")["perm"] == expected(protocol="budget")["concat"] > expected()["concat"]
+    assert expected(settings={"max_steps": 50})["concat"] == 50
 
 
 def test_rates_and_memory_are_those_that_explain_what_was_timed() -> None:
@@ -164,28 +228,27 @@ def test_rows_whose_rehearsal_tells_no_time_are_inferred_from_the_others(monkeyp
         return math.nan if job.name == seen[0] else 0.5
 
     monkeypatch.setattr(engine, "rehearse", rehearse)
-    found = {one.row.name: one for one in estimate(every_fc_and_rnn())}
+    found = {one.row.name: one for one in estimate(every_fc_and_rnn(), within=60)}
     assert len(found) > 3
     assert all(one.update_seconds > 0 for one in found.values())
     assert not found[seen[0]].timed
 
 
 @pytest.mark.slow
-def test_if_no_rehearsal_tells_a_time_all_rows_are_rehearsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[str] = []
-    monkeypatch.setattr(engine, "rehearse", lambda job, updates: seen.append(job.name) or math.nan)
+def test_if_no_rehearsal_tells_a_time_rows_are_inferred_from_their_operations(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "rehearse", lambda job, updates: math.nan)
     plan = every_fc_and_rnn()
-    found = estimate(plan)
+    found = estimate(plan, within=60)
     assert [one.row.name for one in found] == [row.name for row in plan.rows]
-    assert all(math.isnan(one.update_seconds) and one.stack == len(largest_stack(one.row, plan)) for one in found)
-    assert sorted(seen[1:]) == sorted(row.name for row in plan.rows)  # the first twice, to load what is loaded once
+    assert all(one.update_seconds > 0 and not one.timed for one in found)
+    assert all(one.stack == len(largest_stack(one.row, plan)) for one in found)
 
 
 @pytest.mark.slow
 def test_rows_of_which_nothing_is_counted_are_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counting, "work_of_task", lambda task, settings: Work(0.0, 0.0, 0.0, 0.0))
     monkeypatch.setattr(engine, "rehearse", lambda job, updates: 0.5 * len(job.replicates))
-    found = estimate(every_fc_and_rnn())
+    found = estimate(every_fc_and_rnn(), within=60)
     assert len(found) > 3
     assert all(one.timed and one.update_seconds == 0.5 for one in found)
 

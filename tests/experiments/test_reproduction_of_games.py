@@ -36,6 +36,7 @@ def test_rows_are_found_by_name_and_trained_as_published() -> None:
     ]  # fmt: skip
     (quick,) = planned("cbm24/table1", quick=True)
     assert (quick.setup.steps, len(quick.replicates)) == (1000, 1)
+    assert (quick.setup.world, quick.setup.turns.rule_length) == ("thing", 1)  # the fastest row
 
 
 @pytest.mark.parametrize(("only", "why"), [("thing-qt-l5", "did you mean thing-qt-l"), ("FC2L", "FC2L")])

@@ -5,7 +5,7 @@ import logging
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, cast
 
 from icy.core.errors import IncompatibleError
@@ -26,6 +26,8 @@ READ_EPISODES = 200
 FINAL_SEED = 123  # of the episodes of the evaluation at the end, those of `evaluate` with one seed
 REHEARSED_SECONDS = 1.0
 REHEARSED_EPISODES = 50  # of a reading
+SLOW = 0.5  # seconds of an update beyond which readings are not timed, as these would take as long
+READING_SHARE = 0.2  # of the time of such updates, which readings add
 
 
 def train(job: Job, report: Report | None = None) -> Iterator[Outcome]:
@@ -157,13 +159,16 @@ def _floor(game: tuple[tuple[str, Any], ...], episodes: int) -> float:
 
 def seconds_per_update(job: AgentJob, updates: int) -> float:
     """Return the seconds of an update of one agent with its share of readings; the first, which deals, is left out."""
-    training: Training = job.setup.training(0)
+    settings = {**job.setup.settings, **({"least": 0} if "least" in job.setup.settings else {})}  # no replay to fill
+    training: Training = replace(job.setup, settings=settings).training(0)
     training.run(1)
     began, done = time.perf_counter(), 0
     while done < max(updates, 1) and time.perf_counter() - began < REHEARSED_SECONDS:
         training.run(1)
         done += 1
     update = (time.perf_counter() - began) / done
+    if update > SLOW:
+        return update * (1 + READING_SHARE)
     began = time.perf_counter()
     training.read(REHEARSED_EPISODES, READ_SEED, training.practice)
     reading = (time.perf_counter() - began) / REHEARSED_EPISODES
