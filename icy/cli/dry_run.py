@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 START = 1.6  # seconds that a run spends on imports, workers and tables, per second until its plan is made
-WITHIN, LEAST = 7.0, 1.5  # seconds from the start of a dry run to the end of its timing, which has the least at least
+WITHIN, LEAST = 6.0, 1.5  # seconds from the start of a dry run to the end of its timing, which has the least at least
 PLAN_HEADINGS = ["model", "parameters", "to train", "memory", "1000 updates", "in all"]
 RAW_HEADINGS = [
     "model", "hidden_size", "meanings", "representation", "protocol", "preset", "parameters", "parameters_published",

@@ -226,6 +226,7 @@ class _Costs:
     until: float
     _kinds: set[str] = field(default_factory=set)
     _failed: set[str] = field(default_factory=set)
+    _longest: float = 0.0  # seconds that a timing took
     _slowness: dict[str, float] = field(default_factory=dict)  # of this machine, by kind of job
 
     def find(self, jobs: Mapping[str, Job]) -> dict[str, _Rehearsal]:
@@ -346,7 +347,9 @@ class _Costs:
         left = self.until - time.monotonic()
         stack = len(job.replicates)
         if work is None:
-            found = None if left <= 0 else self._time(key, replace(job, replicates=job.replicates[:1]), updates)
+            found = (
+                None if left <= self._longest else self._time(key, replace(job, replicates=job.replicates[:1]), updates)
+            )
             return None if found is None else found.of_stack(stack)
 
         def expected(replicates: int, updates: int) -> float:
@@ -375,10 +378,13 @@ class _Costs:
 
     def _time(self, key: str, job: Job, updates: int) -> _Rehearsal | None:
         self.told(f"timing {job.name}")
+        began = time.monotonic()
         with self._failing(job, key):
             first = job.kind not in self._kinds
             self._kinds.add(job.kind)
-            return _rehearsed(job, updates, first)
+            found = _rehearsed(job, updates, first and job.work() is not None)
+            self._longest = max(self._longest, time.monotonic() - began)
+            return found
         return None
 
     @contextlib.contextmanager

@@ -101,7 +101,9 @@ def _to_99(side: str, model: str) -> float:
     """Return the updates of concat to 0.99 as a multiple of those to 0.8, of a model in the papers' space."""
     steps = {
         protocol: [
-            means[BASELINE] for place, means in _atlas(side, protocol).items() if place[:3] == (model, 128, "5x10")
+            means[BASELINE]
+            for place, means in _atlas(side, protocol).items()
+            if (place[0], place[2]) == (model, "5x10")
         ]
         for protocol in (ACQUIRE, "budget")
     }

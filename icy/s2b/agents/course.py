@@ -161,8 +161,10 @@ def seconds_per_update(job: AgentJob, updates: int) -> float:
     """Return the seconds of an update of one agent with its share of readings; the first, which deals, is left out."""
     settings = {**job.setup.settings, **({"least": 0} if "least" in job.setup.settings else {})}  # no replay to fill
     training: Training = replace(job.setup, settings=settings).training(0)
+    began, done = time.perf_counter(), 1
     training.run(1)
-    began, done = time.perf_counter(), 0
+    if time.perf_counter() - began < REHEARSED_SECONDS:
+        began, done = time.perf_counter(), 0
     while done < max(updates, 1) and time.perf_counter() - began < REHEARSED_SECONDS:
         training.run(1)
         done += 1
