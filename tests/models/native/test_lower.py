@@ -39,7 +39,6 @@ REFUSED = {
     "written_over": "it writes over a tensor (__setitem__)",
     "mixed_by_scores": "it calls _VariableFunctionsClass.sigmoid",
     "two_chunks": "it takes apart what is no sequence",
-    "weighted_symbols": "steps where rows are needed",
     "sees_twice": "an attention that sees the same rows twice",
     "learnt_start": "one row for all examples",
     "state_in_parts": "rows in parts, where each example has its own",
