@@ -90,7 +90,7 @@ def run_watched(
         return run(plan, watching(watcher, track, plan.store.folder))
     except KeyboardInterrupt as error:
         kept = kept_of(error) or kept_text(plan, started)
-        raise Interrupted(f"{kept}. To go on, run the same command again: {_same_command(ctx)}") from None
+        raise Interrupted(f"{kept}. To continue, run the same command again: {_same_command(ctx)}") from None
 
 
 def _same_command(ctx: click.Context) -> str:

@@ -49,7 +49,7 @@ class TrainingSettings:
 
     Attributes:
         batch_size: meanings per update, each attribute drawn uniformly.
-        learning_rate: of the optimizer, whose other settings are PyTorch's.
+        learning_rate: of the optimizer; its other settings are PyTorch's.
         clip_norm: the gradient of each replicate is scaled down to this norm; None leaves it.
         check_growth: updates between two evaluations, as a share of the updates made so far, and at least one: a
             geometric grid, the same for every replicate, never the wall clock. The step at which a target is crossed

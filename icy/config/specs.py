@@ -251,7 +251,7 @@ class EndToEndSpec(RunSpec):
             in a run of its own; or "none", to start from scratch.
         representation: of the link: "soft", the receiver reads probabilities; "gumb", samples that gradients pass
             through; "discr", sampled tokens, both sides trained by REINFORCE; a channel of the games of CBM24: "gs",
-            relaxed samples; "qt", binary words; "cb", codes that are learnt; or several: a list, "soft,discr", or
+            relaxed samples; "qt", binary words; "cb", learned codes; or several: a list, "soft,discr", or
             "all" that both models work with. All combinations of several representations, meanings, sizes and presets
             are rows.
         steps: updates of the game; from scratch 50000, after pre-training cap times what concat took.

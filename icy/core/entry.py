@@ -52,7 +52,7 @@ class Entry:
         version: raised whenever a change could move results; stored with every result.
         defaults: keyword arguments passed to the factory unless the caller overrides them.
         published: further arguments under the preset `published`, where the papers' program departs from the papers.
-        aliases: other accepted names, for example of a paper. In those of a family, {cell} means the cell's name.
+        aliases: other accepted names, for example of a paper. In an alias of a family, {cell} means the cell's name.
         takes_cell: the factory takes a `cell=` factory, and `:Cell` completes the name.
         representations: the representations it works with; empty for all.
         weighted: of a metric, whether it reads the weights of a Table; others get the repeated rows.

@@ -84,7 +84,7 @@ def estimate(plan: Plan, updates: int = 3, told: Told = lambda doing: None, with
     """Estimate the cost of every row that has something to train.
 
     Args:
-        plan: what is going to be done.
+        plan: the replicates to train.
         updates: how many are timed, of few rows.
         told: called with what is being done, in a few words, before it is.
         within: seconds for timing; no row is begun that would take longer.
@@ -106,10 +106,10 @@ def estimate(plan: Plan, updates: int = 3, told: Told = lambda doing: None, with
 
 
 def total_seconds(plan: Plan, estimates: Sequence[Estimate], start: float = 0.0) -> float:
-    """Return the seconds of all rows on the workers of a plan, each of which takes the next stack when it is free.
+    """Return the seconds of all rows on the workers of a plan. Each worker takes the next stack when it is free.
 
     Args:
-        plan: what is going to be done.
+        plan: the replicates to train.
         estimates: of its rows.
         start: seconds before the first stack begins.
     """
@@ -158,7 +158,7 @@ def _mean_baseline(row: Row) -> float | None:
 
 
 def _stack_seconds(updates: Sequence[float], known: _Rehearsal) -> float:
-    """Return the seconds of a stack whose replicates leave it after these updates."""
+    """Return the seconds of a stack. Its replicates leave it after these updates."""
     total, before = known.setup, 0.0
     for place, steps in enumerate(sorted(updates)):
         total += (steps - before) * known.of_size(len(updates) - place)
@@ -237,7 +237,7 @@ class _Costs:
             mine = {key: job for key, job in jobs.items() if job.kind == kind and key not in self._failed}
             counted = {key: work for key, job in mine.items() if (work := works.get(key)) is not None and _some(work)}
             few, alone = len(mine) <= EACH, [key for key in mine if key in works and key not in counted]
-            for key in alone:  # cheap ones, as they only look things up, or those of which only timing tells
+            for key in alone:  # cheap rows, as they only look things up, or rows with a cost that only timing shows
                 one = self._one(key, mine[key], None, self.updates if few else 1)
                 if one is not None:
                     found[key] = one
@@ -317,7 +317,7 @@ class _Costs:
         guessed: dict[str, _Rehearsal] = {}
         if not jobs:
             return guessed
-        # Small updates may be slow for their calls, which tells nothing of large ones.
+        # Small updates may be slow for their calls, which does not hold for large updates.
         slowness = min(_measured_slowness(), *self._slowness.values()) if self._slowness else _measured_slowness()
         for key, job in jobs.items():
             work, stack = works.get(key), len(job.replicates)
@@ -414,7 +414,7 @@ def _measured_slowness() -> float:
         began = time.perf_counter()
         for _ in range(count):
             matrix @ matrix
-    # A forward pass is a third of what the usual rates are of.
+    # A forward pass is a third of an update, and the usual rates are of updates.
     return (time.perf_counter() - began) / (count * 2 * size**3 * USUAL_RATES[2] / 3)
 
 

@@ -40,7 +40,7 @@ CHECKS: dict[tuple[str, int], dict[str, Any]] = {("icy22/table4", 1280): {"check
 # Updates between readings: enough for a curve; the accuracy from scratch is a mean over as many.
 SCRATCH_REPORTS, DRIFT_REPORTS = 1000, 100
 QUICK_UPDATES = 1000  # of agents of games
-COUNTED = 4  # rows with the least relative cost, of which operations are counted to find the fastest
+COUNTED = 4  # rows with the least relative cost; their operations are counted to find the fastest
 PART = ["protocol", "representation", "side", "hidden_size", "target"]  # what the models of one part share
 
 

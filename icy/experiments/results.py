@@ -71,7 +71,7 @@ def _named(records: Sequence[Record], grammar: str, seed: int | None, model: str
 
 
 def _with_typed_index(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table whose index has the names of the long table, and numbers where a column has numbers alone."""
+    """Return a table. Its index has the names of the long table, and numbers where a column has numbers alone."""
     import pandas as pd
 
     labels = table.index.to_frame(index=False).rename(columns=lambda name: str(name).replace(" ", "_"))

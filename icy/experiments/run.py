@@ -43,7 +43,7 @@ def run_plan(plan: Plan, watcher: Watcher | None = None, retries: int = 0) -> Pr
 
     Raises:
         IcyError: as for `icy.probe`.
-        KeyboardInterrupt: at Ctrl-C; its text says what is kept.
+        KeyboardInterrupt: at Ctrl-C; its text names the finished replicates.
     """
     started = time.time()
     try:
@@ -75,7 +75,7 @@ def _run(plan: Plan, watcher: Watcher, retries: int) -> ProbeResult:
 
 
 def kept_text(plan: Plan, started: float) -> str:
-    """Return what is kept of an interrupted plan, for a sentence.
+    """Return the kept results of an interrupted plan, for a sentence.
 
     Args:
         plan: as it was made.

@@ -1,4 +1,4 @@
-"""Expected updates of replicates, from results on file: those of the folder, and the atlas that comes with icy."""
+"""Expected updates of replicates, from results on file: of the folder, and of the atlas that comes with icy."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class probe_steps:
 
 
 def _pair_updates(job: PairJob, grammar: str, baseline: float | None) -> float:
-    """Return the updates of a game, with those of pre-training, of which one side's costs about half."""
+    """Return the updates of a game and of pre-training, where an update of one side costs about half."""
     task, target = job.task, job.protocol.target
     sides = [job.task.alone(side, task.pretrain_representation) for side in ("sender", "receiver")]
     concat = max(_steps(side, BASELINE, target) for side in sides) if baseline is None else baseline

@@ -26,7 +26,7 @@ class Watcher:
         """Called before the first update, also if everything is on file and nothing is trained.
 
         Args:
-            plan: what is trained, and what is on file.
+            plan: the replicates to train, and the results on file.
         """
         self.plan = plan
 

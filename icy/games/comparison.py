@@ -72,7 +72,7 @@ class Player:
 
     @property
     def game(self) -> str:
-        """The game and its evaluation in words: agents whose scores can be compared have the same text."""
+        """The game and its evaluation in words: if the texts are equal, scores can be compared."""
         setup, turns = self.setup, self.setup.of_turns(self.distractor_kind)
         learning = differing(setup.learning, LearningSettings())
         settings = {
@@ -95,8 +95,8 @@ class GameChanges:
     """A game, as far as it is to be another than the one in which agents learned.
 
     Attributes:
-        world: name of the world, of agents that know the rules; by default that of the trained agents beside them, or
-            "thing".
+        world: name of the world, of agents that know the rules; by default the world of the trained agents in the
+            same call, or "thing".
         world_options: arguments of the world.
         turns: settings of turns, by name.
         count: number of turns of an evaluation.
@@ -133,7 +133,7 @@ def players(who: str | Path | Sequence[str | Path], game: GameChanges | None = N
 
     Args:
         who: one or several: a name of ORACLES, or a results folder, pack or .safetensors file of agents that were kept.
-        game: what is to be different of their games; of oracles alone, their game.
+        game: changes of their games; of oracles alone, their game.
         **where: of the agents that were kept only these, by the names of records: seed=124.
 
     Raises:

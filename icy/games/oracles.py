@@ -140,7 +140,7 @@ ORACLES: dict[str, tuple[Callable[[Rules, int], Agents], str]] = {
     ),
     "literal": (
         lambda rules, length: Ideal(rules, known=1, length=length),
-        "The same, of which only the first word is said.",
+        "The same, cut to its first word.",
     ),
     "holistic": (Holistic, "A message of its own for every phrase, drawn at random, and a listener that knows them."),
     "random": (Random, "Random words and random answers."),

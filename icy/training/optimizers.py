@@ -67,7 +67,7 @@ class OfTorch:
         frozen: which numbers stay as they are, a vector; None if all are trained.
 
     Attributes:
-        steps: the parts of its state that are no vectors, such as the number of steps; empty before the first step.
+        steps: the other parts of its state, such as the number of steps; empty before the first step.
         moments: the parts of its state that are vectors, by the names that PyTorch gives them; likewise.
     """
 

@@ -1,4 +1,4 @@
-"""Representations: what a sender emits and reads back, and which loss trains it (Perkins21 section 2.8, Icy22, CBM24).
+"""Representations: the outputs of senders, and the losses that train them (Perkins21 section 2.8, Icy22, CBM24).
 
 A model always returns scores. What it emits is a function of the scores and the noise of the update (`icy.core.noise`),
 so a sender's feedback loop, the loss, and the receiver at the other end of the link all see the same sample.

@@ -27,7 +27,7 @@ FINAL_SEED = 123  # of the episodes of the evaluation at the end, those of `eval
 REHEARSED_SECONDS = 1.0
 REHEARSED_EPISODES = 50  # of a reading
 SLOW = 0.5  # seconds of an update beyond which readings are not timed, as these would take as long
-READING_SHARE = 0.2  # of the time of such updates, which readings add
+READING_SHARE = 0.2  # of the time of these updates, which readings add
 
 
 def train(job: Job, report: Report | None = None) -> Iterator[Outcome]:

@@ -237,7 +237,7 @@ class PairJob(LanguageJob):
 
     def estimate_text(self, steps: str) -> str:
         """Return what an estimate rests on."""
-        return f"This is an estimate for {steps} updates of every pair, with those of pre-training if there is any."
+        return f"This is an estimate for {steps} updates of every pair, including pre-training if there is any."
 
     def summary(self, record: Record) -> str:
         """Return the result of a pair in a few words."""

@@ -46,7 +46,7 @@ def eval_command(
 
     "ideal" has a word for every concept, "literal" says the first of them alone, "holistic" has a message of its own
     for every phrase, and "random" says and answers anything. Trained agents play the game in which they learned, with
-    the changes of --game, and those that know the rules play it beside them. Each game has a table.
+    the changes of --game, and agents that know the rules play it too. Each game has a table.
     """
     from icy.analysis.tables.games import evaluation_table, evaluation_tables
     from icy.games.comparison import compare

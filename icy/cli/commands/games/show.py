@@ -1,4 +1,4 @@
-"""`icy games show`: turns, and what is said in them."""
+"""`icy games show`: turns and messages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Examples:
 """
 
 
-@command("show", short_help="Show turns, and what is said.", epilog=EPILOG)
+@command("show", short_help="Show turns and messages.", epilog=EPILOG)
 @click.argument("agents", metavar="FOLDER|FILE|ideal|literal|holistic|random")
 @click.option("--turns", "count", type=click.IntRange(min=1, max=100), default=3, show_default=True, metavar="N",
               help="Number of turns.")  # fmt: skip

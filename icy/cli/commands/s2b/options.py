@@ -264,7 +264,7 @@ def tables_of(groups: Iterable[tuple[Chosen, ...]], chosen: Mapping[str, Any], q
         quiet: whether nothing is printed.
 
     Raises:
-        IncompatibleError: a player cannot play such a game.
+        IncompatibleError: a player cannot play this game.
         InvalidSettingError: settings that are not accepted.
     """
     groups = list(groups)
@@ -294,7 +294,7 @@ def _require_playable(player: Chosen, game: GameSettings) -> None:
     try:
         seated(player.player, player.role, table)
     except IncompatibleError as error:
-        if player.game is None:  # the message names what a registered player needs
+        if player.game is None:  # the message names the needs of a registered player
             raise
         raise IncompatibleError(f"{player.label} cannot play this game. {error}") from error
 
@@ -307,7 +307,7 @@ def _differences(group: tuple[Chosen, ...], game: GameSettings) -> Iterator[str]
             yield f"{player.label} learned with {_spelled(then)}; this game has {_spelled(now)}."
     speaker, listener = group[0], group[-1]
     if listener.partner is not None and listener.partner != speaker.player and not _learned_together(speaker, listener):
-        yield f"{listener.label} learned beside the speaker '{listener.partner}', and hears '{speaker.label}' here."
+        yield f"{listener.label} learned with the speaker '{listener.partner}', and hears '{speaker.label}' here."
 
 
 def _learned_together(speaker: Chosen, listener: Chosen) -> bool:

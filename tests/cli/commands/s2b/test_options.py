@@ -84,7 +84,7 @@ def test_options_change_the_game_of_a_trained_player(capsys: pytest.CaptureFixtu
 
 def test_another_partner_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     tables_of([(POSDIS, trained("a", SMALL, partner="holistic"))], {})
-    assert capsys.readouterr().err == "a learned beside the speaker 'holistic', and hears 'posdis' here.\n"
+    assert capsys.readouterr().err == "a learned with the speaker 'holistic', and hears 'posdis' here.\n"
     pair = trained("p", SMALL, SPEAKER), trained("p", SMALL, partner="learned")
     tables_of([pair], {})
     tables_of([(POSDIS, trained("a", SMALL, partner="holistic"))], {"least": 3}, quiet=True)
