@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from icy.experiments.estimate import Estimate
 
 
-START = 1.6  # seconds that a run spends on imports, workers and tables, per second until its plan is made
+START = 1.8  # seconds that a run spends on imports, workers and tables, per second until its plan is made
 WITHIN, LEAST = 6.0, 1.5  # seconds from the start of a dry run to the end of its timing, which has the least at least
 PLAN_HEADINGS = ["model", "parameters", "to train", "memory", "1000 updates", "in all"]
 RAW_HEADINGS = [
