@@ -30,7 +30,7 @@ Examples:
   icy table bias --by side,representation --sort=-shufdet
   icy table bias --compare published --spread sem
   icy table bias --compare perkins21/table13 --format latex --save table.tex
-  icy table bias -m HierZero:GRU -m FC2L --caption 'Ratios to concat.' --label tab:bias --no-footnotes --save bias.tex
+  icy table bias -m HierZero:GRU -m FC2L --where protocol=acquire --caption 'Ratios.' --label tab:bias --save bias.tex
   icy table tuned --diff plain
   icy table bias --diff HierZero:GRU
   icy table icy-results -m 'sender/RNN*' -g rot --where protocol=budget --format markdown
