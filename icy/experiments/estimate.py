@@ -411,15 +411,15 @@ def _measured_slowness() -> float:
     """Return how much longer a product of matrices takes on this machine than on a usual one."""
     import torch
 
-    size, count = 512, 10
+    size, taken = 512, []
     matrix = torch.ones(size, size, dtype=torch.float32, device="cpu")
     with one_thread():
-        matrix @ matrix
-        began = time.perf_counter()
-        for _ in range(count):
+        for _ in range(10):
+            began = time.thread_time()  # without the time of other programs, which differs from moment to moment
             matrix @ matrix
+            taken.append(time.thread_time() - began)
     # A forward pass is a third of an update, and the usual rates are of updates.
-    return (time.perf_counter() - began) / (count * 2 * size**3 * USUAL_RATES[2] / 3)
+    return float(np.median(taken)) / (2 * size**3 * USUAL_RATES[2] / 3)
 
 
 def _seconds(rates: NDArray[np.float64], work: Work, stack: int, timed: _Rehearsal | None) -> float:
