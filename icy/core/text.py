@@ -94,14 +94,16 @@ def several(value: Any) -> list[Any]:
 def words(value: Any) -> list[str]:
     """Return the names or values in an argument that may hold one or several, each once, as text.
 
-    This is the one rule for lists: several are a list, text with commas, or a list of both.
+    This is the one rule for lists: several are a list, text with commas, or a list of both. An empty text in a list is
+    a name, and so an unknown one.
 
     Example:
         >>> words("soft,gumb"), words(["soft, gumb", "discr"]), words(4), words(())
         (['soft', 'gumb'], ['soft', 'gumb', 'discr'], ['4'], [])
     """
-    texts = [value] if isinstance(value, str) else map(str, several(value))
-    return list(dict.fromkeys(part.strip() for text in texts for part in text.split(",") if part.strip()))
+    if isinstance(value, str):
+        return list(dict.fromkeys(part.strip() for part in value.split(",") if part.strip()))
+    return list(dict.fromkeys(part for text in map(str, several(value)) for part in words(text) or [""]))
 
 
 def names_in(what: str, value: Any, known: Sequence[str] = ()) -> list[str]:

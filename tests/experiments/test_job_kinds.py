@@ -197,8 +197,7 @@ def test_a_failure_is_recorded(module: ModuleType, tmp_path: Path) -> None:
 def test_is_estimated(module: ModuleType, tmp_path: Path) -> None:
     plan = make_plan(module.GuessSpec(out=str(tmp_path), workers=1))
     (found,) = estimate(plan)
-    assert found.others == 2
-    assert 0 < found.least == found.most < 60
+    assert 0 < found.least < found.most < 60
     shown = CliRunner().invoke(main, ["guess", "--dry-run", "-o", str(tmp_path), "--format", "json"])
     assert json.loads(shown.stdout)[0]["to_train"] == 2
 
@@ -211,7 +210,7 @@ def test_many_that_report_once_are_estimated(module: ModuleType, monkeypatch: py
 
     monkeypatch.setattr(module.GuessJob, "train", train)
     plan = make_sweep(sweep_spec(kind="guess", rate=[0.1, 0.2, 0.3, 0.4, 0.5], seeds=1, workers=1, out="none"))
-    assert [math.isnan(one.least) for one in estimate(plan)] == [True] * 5
+    assert [math.isfinite(one.least) for one in estimate(plan)] == [True] * 5  # by relative cost
 
 
 def test_sweeps_and_shards(plugin: Path, tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def test_e2e_dry_run_writes_nothing(tmp_path: Path) -> None:
     result = run(*PAIR, "--pretrain", "perm", "--dry-run", "--out", str(tmp_path / "o"))
     assert result.exit_code == 0, result.stderr
     assert "1 of 1" in result.stdout
-    assert "games of 20 updates" in result.stderr
+    assert "updates of every pair, including pre-training" in result.stderr
     assert not (tmp_path / "o").exists()
 
 

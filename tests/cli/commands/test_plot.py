@@ -149,7 +149,7 @@ def test_end_to_end_curves_from_the_command(folder: Path) -> None:
     icy.end_to_end("FC2L", "RNN1L:GRU", steps=20, report_every=10, out="pairs", **sizes)
     assert run("e2e", "pairs").stderr == "Drawn: e2e.png.\n"
     figure = plots.e2e(ProbeResult.load("pairs"))
-    assert [ax.get_ylabel() for ax in figure.axes] == ["end-to-end\nloss", "end-to-end\naccuracy", "topsim"]
+    assert [ax.get_ylabel() for ax in figure.axes] == ["end-to-end\nloss", "end-to-end\naccuracy", "topsim (hamming)"]
     with pytest.raises(InvalidSettingError, match="3 panels"):
         plots.e2e(ProbeResult.load("pairs"), axes=Figure().subplots())
     icy.end_to_end("FC2L", "RNN1L:GRU", steps=20, report_every=10, out="pairs", preset="published", **sizes)

@@ -402,4 +402,4 @@ def test_agents_of_other_games_are_told_apart(tmp_path: Path) -> None:
     labels = [agent.label for agent in kept_agents(tmp_path)]
     assert sorted(labels) == ["pairs+ppo, seed 123, samples=1", "pairs+ppo, seed 123, samples=4"]
     assert one_agent(tmp_path, samples=4).label == "pairs+ppo, seed 123"
-    assert [name for name, _ in players_of([str(tmp_path)], LISTENER)] == labels
+    assert [player.label for player in players_of([str(tmp_path)], LISTENER)] == labels

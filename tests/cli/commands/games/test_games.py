@@ -42,7 +42,7 @@ def test_train_takes_every_part_by_name(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     records = json.loads(done.stdout)
     assert {r["model"] for r in records} == {"HierZero:GRU+FC2L"}
-    assert [r["grammar"] for r in records] == ["near", "uniform"]
+    assert [r["grammar"] for r in records] == ["near", "near", "uniform", "uniform"]  # of 8 and of 4 steps
     assert records[0]["config"]["options"]["held_out"] == 0.2
 
 
