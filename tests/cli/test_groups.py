@@ -85,7 +85,7 @@ def test_an_unknown_name_may_be_of_a_plug_in(words: str) -> None:
     assert "--plugin FILE" in result.stderr
 
 
-def test_the_names_of_a_plug_in_that_was_given_are_shown(tmp_path: Path) -> None:
+def test_the_names_of_a_plug_in_that_was_given_are_shown(tmp_path: Path, forgetting: None) -> None:
     file = tmp_path / "mine.py"
     file.write_text(PLUGIN)
     sentence = run("probe", "-m", "Min", "--plugin", str(file)).stderr
