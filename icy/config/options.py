@@ -14,6 +14,8 @@ from typing import Any, Literal, TypedDict
 from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
 
+from .settings import SymbolsName
+
 Paths = str | Path | Iterable[str | Path]
 Numbers = int | str | Iterable[int]
 Grammars = str | Path | Language | Iterable[str | Path | Language]
@@ -21,7 +23,6 @@ Meanings = str | MeaningSpace | tuple[int, int]
 
 ProtocolName = Literal["budget", "acquire", "generalise"]
 RepresentationName = Literal["soft", "gumb", "discr", "gs", "qt", "cb"]
-SymbolsName = Literal["V+1", "V"]
 PresetName = Literal["default", "published"]
 Protocols = ProtocolName | Literal["all"] | Iterable[ProtocolName]
 Representations = RepresentationName | Literal["all"] | Iterable[RepresentationName]

@@ -6,7 +6,7 @@ import math
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from icy.core.checks import LARGEST_NUMBER, real_number
 from icy.core.errors import InvalidSettingError, quoted, unknown
@@ -26,8 +26,10 @@ ENGINES = (*STACKINGS, *(f"{stacking}+{issue}" for stacking in STACKINGS if stac
 SMALL_CHECK = 128  # meanings of the smallest check, the papers' number
 
 NORMALISATIONS = ("sigmoid", "batch")  # of QT
-OPTIMIZERS = ("adam", "adadelta", "adagrad", "adamax", "adamw", "asgd", "nadam", "radam", "rmsprop", "rprop", "sgd")
-SYMBOLS = ("V+1", "V")  # that senders can say
+CLASSES = ("Adam", "Adadelta", "Adagrad", "Adamax", "AdamW", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop", "SGD")
+OPTIMIZERS = {name.lower(): name for name in CLASSES}  # classes of torch.optim
+SymbolsName = Literal["V+1", "V"]
+SYMBOLS = get_args(SymbolsName)  # that senders can say
 
 # Marks a setting that came later: at its default it is left out of configurations, so that the results that were on
 # file before keep their keys.
@@ -101,7 +103,7 @@ class TrainingSettings:
     least_squares: bool = field(default=False, metadata=_only("gumb"))
     reward_weight: float = field(default=1.0, metadata=_only("discr"))
     entropy_weight: float = field(default=0.01, metadata=_only("discr"))
-    symbols: Literal["V+1", "V"] = field(default="V+1", metadata={SILENT: "at its default", **_only(*OPEN)})
+    symbols: SymbolsName = field(default="V+1", metadata={SILENT: "at its default", **_only(*OPEN)})
     tau: float = field(default=1.0, metadata=_only("gs"))
     straight_through: bool = field(default=False, metadata=_only("gs"))
     levels: int = field(default=2, metadata=_only("qt"))
@@ -130,7 +132,7 @@ class TrainingSettings:
             if (value := getattr(self, name)) is not None and value < 2:
                 raise InvalidSettingError(f"{name} must be at least 2, not {value}.")
         if self.optimizer not in OPTIMIZERS:
-            raise unknown("optimizer", self.optimizer, OPTIMIZERS)
+            raise unknown("optimizer", self.optimizer, list(OPTIMIZERS))
         if self.normalise not in NORMALISATIONS:
             raise unknown("normalisation", self.normalise, NORMALISATIONS)
         if self.symbols not in SYMBOLS:

@@ -30,10 +30,10 @@ from .options import (
     SideName,
     Spaces,
     SplitName,
-    SymbolsName,
     TrackerName,
 )
 from .protocols import SCRATCH
+from .settings import SymbolsName
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

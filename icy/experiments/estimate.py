@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 EACH = 3  # rows that are all timed, if there are no more of different cost
 ENOUGH = 7  # rows to infer others from
 SECONDS = 5.0  # for counting and timing; nothing is begun that would take longer
-SHARING = 1.15  # times as long as alone, a stack takes beside other workers of the machine
+SHARING = 1.15  # times as long as alone, a stack takes while other workers run
 RANGE = 2**0.5  # of an estimate: from the RANGEth part of it to RANGE times as much
 UPDATE_SECONDS = 0.2  # of the stack that one of these is timed in, about
 # Weights of the usual rates, in rows; what a call costs differs most between machines, and is nearly all on a GPU.

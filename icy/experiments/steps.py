@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from statistics import median
 
 from icy.config.protocols import BASELINE, SCRATCH
@@ -17,6 +17,9 @@ from .plan import Row
 # Columns of the atlas by which results are similar to a replicate.
 PLACE = ("model", "hidden_size", "meanings", "word_length", "vocab_size", "representation")
 ACQUIRE = "acquire"
+MIDDLE = 0.9  # between the targets of the atlas, 0.8 and 0.99
+OTHERS = ""  # grammars that the atlas does not have
+RATIO_TO_99 = 2.3  # updates to 0.99, relative to 0.8, where the atlas has only 0.8
 
 
 def expected_updates(row: Row) -> dict[Replicate, float]:
@@ -29,31 +32,24 @@ def expected_updates(row: Row) -> dict[Replicate, float]:
     on_file = [steps for steps in row.baselines().values() if not isinstance(steps, str)]
     baseline = sum(on_file) / len(on_file) if on_file else None
     if isinstance(job, ProbeJob):
-        steps = probe_steps(job, baseline)
-        return {r: steps(r.grammar) for r in row.missing}
+        steps = _probe_updates(job, {r.grammar for r in row.missing}, baseline)
+        return {r: steps[r.grammar] for r in row.missing}
     if isinstance(job, PairJob):
         return {r: _pair_updates(job, r.grammar, baseline) for r in row.missing}
     return dict.fromkeys(row.missing, job.expected_steps(baseline).steps)
 
 
-class probe_steps:
-    """Expected updates of a probe by grammar."""
-
-    def __init__(self, job: ProbeJob, baseline: float | None = None) -> None:
-        protocol, limit = job.protocol, job.settings.max_steps
-        self.concat = min(limit, _steps(job.task, BASELINE, protocol.target) if baseline is None else baseline)
-        self.job, self.limit = job, limit
-
-    def __call__(self, grammar: str) -> float:
-        """Return the updates of a grammar."""
-        protocol, task = self.job.protocol, self.job.task
-        if grammar == BASELINE:
-            return self.concat
-        if not protocol.stops_at_target:
-            return protocol.cap * self.concat
-        usual = _steps(task, BASELINE, protocol.target)
-        ratio = _steps(task, grammar, protocol.target) / usual
-        return self.concat * min(protocol.cap, ratio)
+def _probe_updates(job: ProbeJob, grammars: Iterable[str], baseline: float | None) -> dict[str, float]:
+    """Return the updates of each grammar of a probe, and of its baseline."""
+    protocol, task = job.protocol, job.task
+    usual = _steps(task, BASELINE, protocol.target)
+    concat = min(job.settings.max_steps, usual) if baseline is None else baseline
+    found = {BASELINE: concat}
+    for grammar in grammars:
+        if grammar != BASELINE:
+            ratio = _steps(task, grammar, protocol.target) / usual if protocol.stops_at_target else protocol.cap
+            found[grammar] = concat * min(protocol.cap, ratio)
+    return found
 
 
 def _pair_updates(job: PairJob, grammar: str, baseline: float | None) -> float:
@@ -72,11 +68,6 @@ def _steps(task: Task, grammar: str, target: float) -> float:
     found = _similar(task.entry.qualified, task.hidden_size, str(task.space), task.word_length, task.vocab_size,
                      task.representation, task.side, target > MIDDLE)  # fmt: skip
     return found.get(grammar) or found[OTHERS]
-
-
-MIDDLE = 0.9  # between the targets of the atlas, 0.8 and 0.99
-OTHERS = ""  # grammars that the atlas does not have
-RATIO_TO_99 = 2.3  # updates to 0.99, as a multiple of those to 0.8, where the atlas has the latter alone
 
 
 @functools.cache

@@ -232,7 +232,7 @@ def compare(
     Returns:
         The columns `agents`, `seed`, `game` (the game in words: only rows of the same game can be compared), `world`,
         those of TRAINING (what agents learned with), `rule_length`, `targets`, `distractors` and `distractor_kind`
-        (what they play), the scores of `icy.games.evaluate_agents`, and the `conventions` of the metrics among them,
+        (their game), the scores of `icy.games.evaluate_agents`, and the `conventions` of the metrics among them,
         as JSON.
 
     Example:

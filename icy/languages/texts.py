@@ -75,7 +75,7 @@ def letters(text: str) -> list[str]:
 
 
 def listed_texts(texts: Sequence[str], what: str, rule: Rule) -> list[list[str]] | None:
-    """Return the entries of lists that are written as texts between brackets; None if these are no lists.
+    """Return the entries of lists that are written as texts between brackets; None for other texts.
 
     Args:
         texts: of all rows.

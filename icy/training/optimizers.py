@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from icy.config.settings import OPTIMIZERS
+
 BETAS = 0.9, 0.999  # of the moving averages of the gradient and of its square
 EPSILON = 1e-8
-NAMES = ("Adadelta", "Adagrad", "Adamax", "AdamW", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop", "SGD")
-CLASSES = {name.lower(): name for name in NAMES}
 
 
 class Adam:
@@ -60,7 +60,7 @@ class OfTorch:
     """An optimizer of `torch.optim` that works number by number, with its default settings except the learning rate.
 
     Args:
-        name: a key of CLASSES.
+        name: as in the setting `optimizer`.
         weights: the parameters, a vector; changed in place.
         gradient: of the weights; read at every step.
         learning_rate: step size.
@@ -77,7 +77,9 @@ class OfTorch:
         self._vector = nn.Parameter(weights.detach())
         self._vector.grad = gradient
         self._frozen = frozen
-        self._optimizer: torch.optim.Optimizer = getattr(torch.optim, CLASSES[name])([self._vector], lr=learning_rate)
+        self._optimizer: torch.optim.Optimizer = getattr(torch.optim, OPTIMIZERS[name])(
+            [self._vector], lr=learning_rate
+        )
 
     @property
     def moments(self) -> dict[str, Tensor]:

@@ -232,7 +232,7 @@ def metrics_command(
 
     A FILE is a language saved by icy, your own table (csv, tsv, parquet, feather, npz), JSON or JSON lines, tensors of
     PyTorch, or interactions or logs of EGG. RESULTS, a folder or a pack, has the languages of games and end-to-end
-    runs, and those of senders that were kept (--keep-models). Everything else is the name of a GRAMMAR, a chain or a
+    runs, and the languages of kept senders (--keep-models). Everything else is the name of a GRAMMAR, a chain or a
     pattern.
     """
     set_up_log(stderr(), quiet, 0)

@@ -12,7 +12,7 @@ from typing import Any
 
 from icy.core.errors import InvalidSettingError, unknown
 
-from .base import SYMBOLS, VOCABULARY, WITH_START, Answering, SpokenSymbols, Symbols, Unlearnt
+from .base import VOCABULARY, WITH_START, Answering, SpokenSymbols, Symbols, Unlearnt
 from .codebook import COMMITMENT, Codebook, LearntCodebook
 from .discrete import ANSWERS, DISCRETE, Discrete
 from .gumbel import TEMPERATURE, Gumbel, GumbelSoftmax
@@ -30,7 +30,6 @@ __all__ = [
     "REPRESENTATIONS",
     "SMALLEST_DEVIATION",
     "SOFT",
-    "SYMBOLS",
     "TEMPERATURE",
     "VOCABULARY",
     "WITH_START",

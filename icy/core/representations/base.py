@@ -10,7 +10,6 @@ from .protocol import Answered, Losses, Meanings, Scores, Sent, StepScores, Targ
 from .samples import without_start
 
 WITH_START, VOCABULARY = "V+1", "V"
-SYMBOLS = (WITH_START, VOCABULARY)  # that a sender can say
 
 
 class Answering:

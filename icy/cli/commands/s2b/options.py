@@ -121,7 +121,7 @@ def game_options(several: bool = False) -> Decorator:
 
 def player_option(role: str, default: str, several: bool = False, trained: bool = True) -> Decorator:
     """Add the option for the player in a role; with `trained`, also for one that was trained (`players_of`)."""
-    also = "; or a results folder, or a file, of trained agents, whose game is then the default" if trained else ""
+    also = "; or a results folder, or a file, of trained agents; their game is then the default" if trained else ""
     complete = completion.speakers if role == "speaker" else completion.listeners
     return click.option(
         f"--{role}", default=[default] if several else default, multiple=several, show_default=True, metavar="NAME",
