@@ -21,6 +21,7 @@ from icy.experiments.probe import probe_jobs
 from icy.languages.meanings import MeaningSpace
 from icy.training.engine import make_model
 from icy.training.probe_job import Task
+from tests.cores import needs_native
 from tests.helpers import mark_others
 
 SIZES: dict[str, Any] = {"meanings": "2x3", "word_length": 2, "hidden": 8, "seeds": 1}
@@ -74,6 +75,7 @@ def test_a_language_of_one_token(tmp_path: Path, representation: str) -> None:
     assert "agents can say 2 symbols: 1 tokens and the start symbol (number 1); --symbols V excludes" in usual.table()
 
 
+@needs_native
 @pytest.mark.parametrize("name", ["FC2L", "RNNAutoReg:GRU"])
 def test_native_cores_refuse_it_in_a_sentence(tmp_path: Path, name: str) -> None:
     given: dict[str, Any] = {**SIZES, "workers": 1, "progress": False, "engine": "native", "symbols": "V"}
