@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import gc
 from collections import Counter
 from pathlib import Path
 
@@ -16,12 +16,20 @@ from icy.experiments.plan import Plan, make_plan
 from tests.helpers import TINY
 from tests.shapes import check_shapes
 
+gc.disable()  # until all tests are collected: none of what is made then becomes garbage
 check_shapes()  # before a test imports a module that is checked; tests.shapes says what is, and what is exempt
 
 # How much is tried of what can be drawn: the same few cases in every run; by --hypothesis-profile=long, many new ones.
 settings.register_profile("short", deadline=None, max_examples=25, derandomize=True)
 settings.register_profile("long", deadline=None, max_examples=2000)
 settings.load_profile("short")
+
+
+def pytest_collection_finish() -> None:
+    """Leave what was made so far out of all later collections of garbage."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -38,12 +46,11 @@ def _one_thread() -> None:
     torch.set_num_threads(1)
 
 
-@pytest.fixture(autouse=True)
-def _without_long_checks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def without_long_checks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave out the checks of PyTorch's transforms, which take seconds, from contracts within other tests."""
-    testing = sys.modules.get("icy.testing")
-    if testing is None:
-        return
+    from icy import testing
+
     of_contract = request.node.get_closest_marker("contract") is not None
     left_out = ("compile", "export", "distributed", *(() if of_contract else ("func_grad", "vmap")))
     for checks in (testing.MODEL_CHECKS, testing.CELL_CHECKS, testing.PERCEPTION_CHECKS):

@@ -92,15 +92,16 @@ def _checked(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def checked(*args: Any, **kwargs: Any) -> Any:
         found = sizes_of(*args, **kwargs) if sizes else ()
-        given = _seen(args), _seen(kwargs), found
+        given = _seen(args), _seen(kwargs) if kwargs else (), found
         results = known.get(given)
         if results is None:
             check(signature.bind(*args, **kwargs).arguments, found)
             results = known[given] = set()
         result = function(*args, **kwargs)
-        if _seen(result) not in results:
+        returned = _seen(result)
+        if returned not in results:
             check({**signature.bind(*args, **kwargs).arguments, "return": result}, found)
-            results.add(_seen(result))
+            results.add(returned)
         return result
 
     return checked
@@ -121,6 +122,9 @@ def _sizes(
     return sizes, sizes_of
 
 
+_ARRAYS: dict[type, bool] = {}  # of each type that was seen, whether it is one of arrays
+
+
 def _seen(value: Any) -> Any:
     """Return all that decides whether an argument or result fits."""
     kind = type(value)
@@ -128,8 +132,10 @@ def _seen(value: Any) -> Any:
         return tuple(map(_seen, value))
     if kind is dict:
         return tuple((name, _seen(one)) for name, one in value.items()) if value else ()
-    dtype = getattr(value, "dtype", None)
-    return kind if dtype is None else (kind, dtype, getattr(value, "shape", None))
+    is_array = _ARRAYS.get(kind)
+    if is_array is None:
+        is_array = _ARRAYS[kind] = hasattr(kind, "dtype") and hasattr(kind, "shape")
+    return (kind, value.dtype, value.shape) if is_array else kind
 
 
 def _fits(value: Any, hint: Any, sizes: Mapping[str, int]) -> bool:

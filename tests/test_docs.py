@@ -54,6 +54,7 @@ sys.path.append(str(DOCS / "_ext"))
 
 import generated
 
+pytestmark = pytest.mark.usefixtures("without_long_checks")
 SLOW_PARTS = ("grammar-measures",)
 COMMANDS_OF_PLUG_INS = ("guess",)
 

@@ -19,6 +19,7 @@ from icy.experiments.sweep import make_sweep, read_sweep
 from icy.testing import check_model
 from tests.pages import ROOT, code, commands, text
 
+pytestmark = pytest.mark.usefixtures("without_long_checks")
 README = "README.md"
 MOST_BYTES, MOST_OF_A_PICTURE = 9_000, 120_000
 NUMBER = r"\d+(?:\.\d+)?"

@@ -12,6 +12,8 @@ from icy.cli.commands import check
 from icy.testing import CELL_CHECKS, contracts
 from tests.cli.helpers import assert_one_sentence, run
 
+pytestmark = pytest.mark.usefixtures("without_long_checks")
+
 
 def test_check_reports_every_check(plugin: str) -> None:
     good = run("check", "rot")
