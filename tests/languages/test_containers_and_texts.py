@@ -109,6 +109,7 @@ def test_every_text_of_one_language_gives_one_table(texts: Any, tmp_path: Path) 
     assert scores(read_table(tmp_path / "t.csv")) == scores(Table.of(GRID, IDEAL))
 
 
+@pytest.mark.slow
 @given(
     rows=st.lists(st.lists(st.integers(0, 2**40), min_size=2, max_size=2), min_size=3, max_size=12),
     name=st.sampled_from([n for n in CONTAINERS if n not in ("bytes", "float16", "a tensor of bfloat16")]),

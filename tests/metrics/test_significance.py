@@ -33,8 +33,8 @@ SLOW = ("tre", "cbm", "residual_entropy")  # here scored on three rows, in all 6
     ("metric", "conventions"),
     [
         ("topsim", {}),
-        ("topsim", {"correlation": "pearson", "message": "hamming"}),
-        ("topsim", {"pairs": "ordered", "normalise": "max"}),
+        pytest.param("topsim", {"correlation": "pearson", "message": "hamming"}, marks=pytest.mark.slow),
+        pytest.param("topsim", {"pairs": "ordered", "normalise": "max"}, marks=pytest.mark.slow),
         ("posdis", {"constant": "zero"}),
         ("cbm", {}),
         ("residual_entropy", {}),
@@ -98,6 +98,7 @@ def test_as_scipy(alternative: str) -> None:
     assert (ours.p, ours.value) == (pytest.approx(theirs.pvalue), theirs.statistic)
 
 
+@pytest.mark.slow
 def test_the_p_value_of_drawn_permutations_is_that_of_a_mantel_test() -> None:
     """(B + 1) / (m + 1), as in vegan and scikit-bio, with ties counted; SciPy has the interval of B / m."""
     language = icy.make_language("hol", "2x3", 3, 2, 5)

@@ -135,6 +135,7 @@ def require_equal_scores(rows: Rows, name: str) -> None:
     np.testing.assert_array_equal(scores(found), scores(expected))
 
 
+@pytest.mark.slow
 @given(rows=tables(shortest=1), name=st.sampled_from(sorted(FORMATS)))
 @settings(max_examples=60, deadline=None)
 def test_scores_are_equal_to_the_last_digit(rows: Rows, name: str) -> None:

@@ -112,6 +112,7 @@ def test_cells_are_printed_as_in_the_table() -> None:
         assert {cell.text(2) for cell in cells.values()} <= shown
 
 
+@pytest.mark.slow
 def test_values_that_json_lacks_are_none() -> None:
     table = long({"A": {"rot": [0.5, math.nan]}}).assign(seconds=[math.inf, math.nan])
     runs = data_of(page(table))["sections"][0]["runs"]

@@ -143,7 +143,7 @@ def test_a_refusal_is_not_repeated(status: int, said_of_it: str) -> None:
     assert said_of_it in str(raised.value)
 
 
-@pytest.mark.parametrize("form", ["seconds", "date"])
+@pytest.mark.parametrize("form", ["seconds", pytest.param("date", marks=pytest.mark.slow)])
 def test_the_server_says_how_long_to_wait(form: str) -> None:
     def answering(asked: Asked) -> Answer:
         wait = "0.3" if form == "seconds" else formatdate(time.time() + 2, usegmt=True)

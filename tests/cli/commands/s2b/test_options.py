@@ -93,7 +93,10 @@ def test_another_partner_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize(
     ("changes", "why"),
-    [({"feedback": False}, "p, seed 1 cannot play this game. A memory"), ({"most": 9}, "needs a token per value")],
+    [
+        pytest.param({"feedback": False}, "p, seed 1 cannot play this game. A memory", marks=pytest.mark.slow),
+        ({"most": 9}, "needs a token per value"),
+    ],
 )
 def test_a_player_that_cannot_play_is_an_error_before_any_game(changes: dict[str, int], why: str) -> None:
     agent = Chosen("p, seed 1", "memory", LISTENER, GameSettings(most=3))
