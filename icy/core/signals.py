@@ -61,6 +61,15 @@ def interrupt_with(kept: str) -> KeyboardInterrupt:
     return error
 
 
+@contextlib.contextmanager
+def interrupted_with(kept: str) -> Iterator[None]:
+    """Give interrupts within the text of `interrupt_with`; also a decorator of functions."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        raise error if kept_of(error) else interrupt_with(kept) from None
+
+
 def kept_of(error: BaseException) -> str:
     """Return the text that `interrupt_with` was given for an exception; "" for other exceptions."""
     return str(getattr(error, KEPT, ""))

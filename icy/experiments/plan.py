@@ -13,6 +13,7 @@ from icy.core.devices import resolve_device
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.provenance import usable_cores
 from icy.core.registry import registry
+from icy.core.signals import interrupted_with
 from icy.records.kinds import job_kind
 from icy.records.pack import Pack, read_once
 from icy.records.record import NO_BASELINE, Record
@@ -155,6 +156,7 @@ def make_plan(spec: RunSpec) -> Plan:
     return planned(spec, rows)
 
 
+@interrupted_with("nothing was trained")
 def plan_rows(spec: RunSpec) -> list[Row]:
     """Return the rows of a spec: the jobs of its kind, each with what is on file of it."""
     load_plugins(spec.plugin_files)

@@ -14,6 +14,7 @@ import pytest
 
 import icy
 from icy.core import signals
+from icy.experiments import plan
 
 QUICK: dict[str, Any] = {"quick": True, "seeds": 1, "workers": 1, "progress": False}
 
@@ -83,3 +84,14 @@ def test_a_script_ends_with_one_line_and_the_code_of_ctrl_c(tmp_path: Path) -> N
     lines = done.stderr.strip().splitlines()
     kept = f"1 of 2 finished and kept in {tmp_path / 'out'}"
     assert lines == [f"Interrupted: {kept}. To continue, run the same call or script again."]
+
+
+def test_an_interrupt_while_icy_plans_says_that_nothing_was_trained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*given: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(plan, "store_of", interrupted)
+    with pytest.raises(KeyboardInterrupt, match="nothing was trained"):
+        icy.probe("sender/FC1L", "perm", out=tmp_path, **QUICK)
