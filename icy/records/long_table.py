@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -96,7 +96,34 @@ def to_long(records: Iterable[Record]) -> pd.DataFrame:
         table[name] = table[name].astype("Int64")
     for name in (*NUMBERS, *measures):
         table[name] = table[name].astype(float)
-    return table
+    return _apart(table, records)
+
+
+def _apart(table: pd.DataFrame, records: Sequence[Record]) -> pd.DataFrame:
+    """Add to the options what tells replicates apart that would share a row otherwise, such as the length of a game."""
+    if not table.duplicated([*ROW, "grammar", "seed"]).any():
+        return table
+    options = table["options"].tolist()
+    for places in table.groupby([*ROW], dropna=False).indices.values():
+        leaves = {int(place): dict(_leaves(records[place]["config"])) for place in places}
+        runs: dict[tuple[Any, Any], list[dict[str, Any]]] = {}
+        for place, found in leaves.items():
+            runs.setdefault((records[place]["grammar"], records[place]["seed"]), []).append(found)
+        names = dict.fromkeys(name for some in runs.values() for name in set().union(*some))
+        differ = [name for name in names if any(len({str(f.get(name)) for f in some}) > 1 for some in runs.values())]
+        for place, found in leaves.items():
+            told = ", ".join(f"{name.rpartition('.')[2]}={found[name]}" for name in sorted(differ) if name in found)
+            options[place] = ", ".join(filter(None, [options[place], told]))
+    return table.assign(options=options)
+
+
+def _leaves(config: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the values of a nested configuration, each with its path."""
+    for name, value in config.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, f"{path}{name}.")
+        else:
+            yield f"{path}{name}", value
 
 
 def _row(record: Record, measures: Sequence[str]) -> dict[str, Any]:

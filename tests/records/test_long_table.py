@@ -56,3 +56,18 @@ def test_a_cut_ratio_is_the_cap() -> None:
     cut = checked("rot", {"check_growth": 0.05}, reason="cap", baseline_crossing=4.9)
     assert value_of(cut) == 20
     assert to_long([cut])["cut"].tolist() == [True]
+
+
+def test_what_no_column_has_tells_rows_apart() -> None:
+    """A game of 20 and one of 40 updates differ in their setup alone. All seeds of a game share a row."""
+
+    def played(seed: int, steps: int, **more: Any) -> dict[str, Any]:
+        config: dict[str, Any] = {"grammar": "rot", "seed": seed, "options": {}}
+        config["settings"] = {"round_ratio": False, "setup": {"steps": steps, **more}}
+        return record("rot", seed, 150, config=config)
+
+    apart = [played(1, 20), played(1, 40), played(2, 40)]
+    assert to_long(apart)["options"].tolist() == ["steps=20", "steps=40", "steps=40"]
+    assert to_long([played(1, 20), played(2, 40)])["options"].tolist() == ["", ""]
+    named = [played(1, 20, game={"kind": "near", "size": 2}), played(1, 20, game={"kind": "far", "size": 2})]
+    assert to_long(named)["options"].tolist() == ["kind=near", "kind=far"]
