@@ -288,6 +288,30 @@ SHOWN = together(
 )
 
 
+def style_option(*, exposed: bool = False) -> Decorator:
+    """Return the option --style, under which all plots of the command are drawn unless the command gets its name."""
+
+    def begin(ctx: click.Context, param: click.Parameter, name: str | None) -> str | None:
+        if name is not None and not exposed:
+            from icy.analysis.style import plot_style
+
+            ctx.with_resource(plot_style(name))
+        return name
+
+    return click.option(
+        "--style",
+        type=click.Choice(["paper", "slides"]),
+        expose_value=exposed,
+        callback=begin,
+        help="Sizes and letters of plots for a paper or for slides.",
+    )
+
+
+def plot_option(shows: str) -> Decorator:
+    """Return the options --plot and --style of a command that can also draw."""
+    return together(click.option("--plot", type=click.Path(), metavar="FILE", help=shows), style_option())
+
+
 def given_by_user(ctx: click.Context, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments that the user gave; the spec has the others' defaults. Assignments become a dictionary."""
     chosen = {n: value for n, value in given.items() if ctx.get_parameter_source(n) is not ParameterSource.DEFAULT}

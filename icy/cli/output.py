@@ -207,6 +207,8 @@ def save_figure(figure: Figure, path: Path, quiet: bool) -> None:
     """Write a figure and print where."""
     from matplotlib import rc_context
 
+    from icy.analysis import style
+
     try:
         # Letters in a pdf stay letters, of a kind that publishers accept.
         with rc_context({"pdf.fonttype": 42, "svg.hashsalt": "icy"}):
@@ -215,6 +217,8 @@ def save_figure(figure: Figure, path: Path, quiet: bool) -> None:
         raise StoreError(f"Cannot write {path}: {error.strerror or error}.") from error
     if not quiet:
         note(f"Drawn: {path}.")
+        if style.CAPTIONED and (caption := getattr(figure, "caption", "")):
+            note(f"For the caption: {caption}")
 
 
 def checked_file(given: str, suffixes: Iterable[str], what: str) -> Path:

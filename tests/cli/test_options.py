@@ -21,7 +21,7 @@ from tests.cli.helpers import FC2L, assert_one_sentence, run
 
 @pytest.mark.parametrize(
     ("command", "spec", "more"),
-    [(probe_command, ProbeSpec, {"compare", "plot"}), (e2e_command, EndToEndSpec, {"plot"})],
+    [(probe_command, ProbeSpec, {"compare", "plot", "style"}), (e2e_command, EndToEndSpec, {"plot", "style"})],
     ids=["probe", "e2e"],
 )
 def test_options_are_the_fields_of_the_specification(command: click.Command, spec: type, more: set[str]) -> None:

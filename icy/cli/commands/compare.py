@@ -13,7 +13,7 @@ import click
 
 from icy.cli.exit_codes import DONE, FAILED
 from icy.cli.groups import command
-from icy.cli.options import Assignment, choice_of, selection
+from icy.cli.options import Assignment, choice_of, plot_option, selection
 from icy.cli.output import checked_file, checked_plot, format_option, note, print_rows, save_figure
 from icy.core.errors import InvalidSettingError
 from icy.core.files import write_atomically
@@ -75,7 +75,7 @@ class Place:
 @click.argument("b", metavar="B")
 @selection
 @click.option("--seeds", is_flag=True, help="A row per pair of runs, instead of one per cell.")
-@click.option("--plot", metavar="FILE", help="Draw the effects with their intervals: .png, .svg or .pdf.")
+@plot_option("Draw the effects with their intervals: .png, .svg or .pdf.")
 @click.option("--save", metavar="FILE", help="Write what differs to FILE, in Markdown (.md).")
 @click.option("--exit-code", is_flag=True, help="Exit with 1 if any value differs, or a run has no counterpart.")
 @format_option

@@ -9,7 +9,7 @@ import click
 
 from icy.cli import completion
 from icy.cli.groups import command
-from icy.cli.options import REPRESENTATIONS, SHOWN, SpecOptions, given_by_user, together
+from icy.cli.options import REPRESENTATIONS, SHOWN, SpecOptions, given_by_user, plot_option, together
 from icy.cli.output import checked_plot, note, save_figure
 from icy.cli.session import Output, print_by_protocol, run_command
 from icy.config.settings import SYMBOLS
@@ -71,7 +71,7 @@ WHAT = together(
 @_spec.running()
 @_spec.runner()
 @SHOWN
-@click.option("--plot", type=click.Path(), metavar="FILE", help="Draw the curves, in the form of Icy22 figure 7.")
+@plot_option("Draw the curves, in the form of Icy22 figure 7.")
 @click.pass_context
 def e2e_command(ctx: click.Context, /, plot: str | None, **given: Any) -> int:
     """Train a sender and a receiver together, from scratch or after both have learnt a grammar.

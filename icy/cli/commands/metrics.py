@@ -16,7 +16,16 @@ import click
 from icy.cli import completion
 from icy.cli.exit_codes import Interrupted
 from icy.cli.groups import command
-from icy.cli.options import FORMATS, SPREADS, Assignment, Several, permutations_option, plugin_option, together
+from icy.cli.options import (
+    FORMATS,
+    SPREADS,
+    Assignment,
+    Several,
+    permutations_option,
+    plot_option,
+    plugin_option,
+    together,
+)
 from icy.cli.output import (
     checked_plot,
     checked_rows_file,
@@ -175,7 +184,7 @@ SHOWN = together(
         "--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True, help="Output format."
     ),
     click.option("--spread", type=click.Choice(SPREADS), default="sd", show_default=True, help="Spread over seeds."),
-    click.option("--plot", type=click.Path(), metavar="FILE", help="Plot the values in the form of Icy22 figure 3."),
+    plot_option("Plot the values in the form of Icy22 figure 3."),
     click.option(
         "--out", "-o", type=click.Path(), metavar="FILE", help="Write a row per language and seed, as csv or parquet."
     ),

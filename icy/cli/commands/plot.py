@@ -9,11 +9,10 @@ from typing import Any
 import click
 
 from icy.analysis.plots import KINDS, plot_function, plot_style
-from icy.analysis.style import STYLES
 from icy.cli import completion
 from icy.cli.groups import command
-from icy.cli.options import SPREADS, choice_of, selection
-from icy.cli.output import checked_plot, note, print_rows, save_figure
+from icy.cli.options import SPREADS, choice_of, selection, style_option
+from icy.cli.output import checked_plot, print_rows, save_figure
 from icy.core.errors import InvalidSettingError
 
 EPILOG = """\b
@@ -39,7 +38,7 @@ notes are printed for the caption. The style slides is 6.3 inches, a slide of 16
 @click.option("--list", "list_", is_flag=True, help="List the kinds of plots and what each shows.")
 @click.option("--save", metavar="FILE",
               help="File to write: .png, .svg or .pdf.  [default: KIND.png; KIND.pdf in the style paper]")  # fmt: skip
-@click.option("--style", type=click.Choice(list(STYLES)), help="Sizes and letters for a paper or for slides.")
+@style_option(exposed=True)
 @selection
 @click.option("--spread", type=click.Choice(SPREADS), help="Spread over seeds.  [default: sem for curves, else sd]")
 @click.option("--title", metavar="TEXT", help="Title of the plot; '' for none.  [default: what was measured]")
@@ -79,8 +78,6 @@ def plot_command(
     with plot_style(style), models_in_order(order):
         figure = function(chosen, **options)
         save_figure(figure, path, quiet)
-    if style == "paper" and not quiet:
-        note(f"For the caption: {figure.caption}")
 
 
 def _options(kind: str, function: Callable[..., Any], given: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import click
 from icy.cli import completion
 from icy.cli.compare import COMPARE, Comparison
 from icy.cli.groups import command
-from icy.cli.options import REPRESENTATIONS, SHOWN, SpecOptions, given_by_user, together
+from icy.cli.options import REPRESENTATIONS, SHOWN, SpecOptions, given_by_user, plot_option, together
 from icy.cli.session import Output, run_command
 from icy.config.protocols import PROTOCOLS
 from icy.config.settings import SYMBOLS
@@ -73,7 +73,7 @@ WHAT = together(
 @_spec.runner()
 @SHOWN
 @click.option("--compare", metavar="WITH", help=COMPARE)
-@click.option("--plot", type=click.Path(), metavar="FILE", help="With --compare atlas: draw where the rows stand.")
+@plot_option("With --compare atlas: draw where the rows stand.")
 @click.pass_context
 def probe_command(ctx: click.Context, /, compare: str | None, plot: str | None, **given: Any) -> int:
     """Measure which grammars a model learns easily.

@@ -169,3 +169,21 @@ def test_end_to_end_curves_from_the_command(folder: Path) -> None:
             "FC2L+RNN1L:GRU, soft, published",
         ]
     assert all(isinstance(line, Line2D) for line in figure.axes[0].lines)
+
+
+def test_other_commands_draw_in_a_style(tmp_path: Path) -> None:
+    """The style ends with the command. The caption is printed where it is not drawn."""
+    import matplotlib.image
+
+    from icy.analysis import style
+
+    usual = style.WIDTH
+    widths = {}
+    for name in ("paper", "slides"):
+        drawn = tmp_path / f"{name}.png"
+        words = ["perm", "--meanings", "3x3", "-m", "topsim", "--plot", str(drawn), "--style", name]
+        shown = CliRunner().invoke(main, ["metrics", *words])
+        assert (name == "paper") == ("For the caption: " in shown.output)
+        widths[name] = matplotlib.image.imread(drawn).shape[1]
+        assert usual == style.WIDTH
+    assert 1.5 < widths["slides"] / widths["paper"] < 2.5

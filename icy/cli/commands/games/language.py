@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from icy.cli.groups import command
-from icy.cli.options import choice_of
+from icy.cli.options import choice_of, plot_option
 from icy.cli.output import checked_file, checked_plot, format_option, note, print_rows, save_figure
 from icy.core.conventions import Convention
 from icy.core.files import write_atomically
@@ -32,7 +32,7 @@ Examples:
               help="Number of turns.  [default: that of the agents' own evaluation, 1000]")  # fmt: skip
 @click.option("--out", "-o", type=click.Path(), metavar="FILE",
               help='Write a message and a phrase per line, ["w.w.0", "c.c"], as .jsonl.')  # fmt: skip
-@click.option("--plot", type=click.Path(), metavar="FILE", help="Draw the translation, as CBM24 figure 2.")
+@plot_option("Draw the translation, as CBM24 figure 2.")
 @format_option
 @game_options
 def language_command(

@@ -11,7 +11,7 @@ import click
 from icy.cli import completion
 from icy.cli.exit_codes import Interrupted
 from icy.cli.groups import command
-from icy.cli.options import permutations_option
+from icy.cli.options import permutations_option, plot_option
 from icy.cli.output import checked_plot, checked_rows_file, joined, print_table, save_figure, write_rows
 from icy.core.checks import number_or_text, seed_list
 from icy.core.errors import InvalidSettingError
@@ -219,7 +219,7 @@ def language_command(
 )
 @click.option("--episodes", type=int, default=5, show_default=True, help="Number of episodes to score.")
 @game_options()
-@click.option("--plot", type=click.Path(), metavar="FILE", help="Draw an episode's stimuli, as MetaRG22 figure 3.")
+@plot_option("Draw an episode's stimuli, as MetaRG22 figure 3.")
 @shown
 @plugins_and_quiet
 @click.pass_context

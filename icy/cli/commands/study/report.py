@@ -10,7 +10,8 @@ import click
 
 from icy.cli.exit_codes import DONE
 from icy.cli.groups import command
-from icy.cli.output import format_option, print_rows
+from icy.cli.options import plot_option
+from icy.cli.output import checked_plot, format_option, print_rows, save_figure
 from icy.core.errors import InvalidSettingError
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ VALUES = (
 @click.option("--acquisition", type=click.Path(), metavar="RESULTS",
               help="Also compare the order of grammars with that of senders of `icy probe`.")  # fmt: skip
 @click.option("--contrasts", is_flag=True, help="Also show the contrasts with concat.")
-@click.option("--plot", type=click.Path(), metavar="FILE", help="Also draw the report.")
+@plot_option("Also draw the report.")
 @click.option("--save", type=click.Path(), metavar="FILE", help="Also write all statistics, to a .csv file.")
 @format_option
 def report_command(
@@ -76,6 +77,7 @@ def report_command(
     from icy.core.files import write_atomically
     from icy.study.filters import Filter
 
+    figure = None if plot is None else checked_plot(plot)
     found = all_rows(results, rows, published)
     kept = Filter(least_score, attention, degenerate).kept(found)
     if not len(kept):
@@ -97,10 +99,10 @@ def report_command(
         _print_frame(acquisition_order(report, read_long(acquisition)), format_)
     if save:
         write_atomically(Path(save), csv_table(report).to_csv(index=False).encode(), "--save")
-    if plot:
+    if figure is not None:
         from icy.analysis.plots.study import draw_study
 
-        draw_study(report).savefig(plot, dpi=200)
+        save_figure(draw_study(report), figure, quiet=False)
     return DONE
 
 
