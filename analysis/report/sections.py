@@ -303,12 +303,12 @@ def thinned(curve: Sequence[Sequence[float | None]], names: int, most: int = MOS
         >>> thinned([[0, 0.5], [50, 0.75]], 2)
         [[0, 50], [0.5, 0.75]]
     """
-    points = [point for point in curve if len(point) >= names and all(map(_is_number, point[:2]))]
+    points = [point for point in curve if len(point) >= 2 and all(map(_is_number, point[:2]))]
     if not points:
         return []
     step = -(-len(points) // most)
     kept = points[::-1][::step][::-1]
-    return [[_plain(point[place]) for point in kept] for place in range(names)]
+    return [[_plain(point[place]) if place < len(point) else None for point in kept] for place in range(names)]
 
 
 def _is_number(value: Any) -> bool:

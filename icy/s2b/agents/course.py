@@ -49,7 +49,7 @@ class Course:
         self.training = job.setup.training(replicate.seed)
         label = f"{job.name}, seed {replicate.seed}"
         self.checkpoint = Checkpoint(job.folder, job.key(replicate), label, job.checkpoints)
-        self.curve: list[list[float]] = []  # as `JobKind.curve` of this kind says
+        self.curve: list[list[float | None]] = []  # as `JobKind.curve` of this kind says
         self.seconds = self.cpu_seconds = 0.0  # of all sessions
         self.loss = 0.0
         self._resume()
@@ -79,7 +79,8 @@ class Course:
         """Read the accuracies, and tell."""
         updates = self.training.updates
         found = self.training.read(READ_EPISODES, READ_SEED, self.training.practice)
-        self.curve.append([updates, found["zsct"], found["support"], self.training.observations])
+        point = [updates, found["zsct"], found["support"], self.training.observations, found.get("reconstructed")]
+        self.curve.append(point)
         if report is not None:
             report([Reading(self.replicate, updates, found["zsct"])])
 
@@ -89,6 +90,7 @@ class Course:
         scores = training.read(job.episodes, FINAL_SEED)
         floor = deaf_floor(training.game, job.episodes)
         extra = {"support": scores["support"], "floor": floor, "observations": training.observations}
+        extra |= {"reconstructed": scores["reconstructed"]} if "reconstructed" in scores else {}
         self.seconds += time.perf_counter() - began
         extra |= training.language() | self._acquired()
         files = {}

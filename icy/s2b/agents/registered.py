@@ -13,9 +13,9 @@ register_job_kind(
         table="icy.analysis.tables.s2b:training_table",
         measures=(
             *("support", "floor", "observations", "cpu_seconds", "topsim", "posdis", "bosdis", "distinct"),
-            *("ease_of_acquisition", "shots", "samples", "distractors"),
+            *("ease_of_acquisition", "reconstructed", "shots", "samples", "distractors"),
         ),
-        curve=("steps", "accuracy", "support", "observations"),
+        curve=("steps", "accuracy", "support", "observations", "reconstructed"),
         noun="agents",
         model=f"{__package__}.kept:kept_networks",
         command="s2b train",

@@ -114,7 +114,8 @@ def test_a_record_says_what_was_measured(tmp_path: Path) -> None:
     assert record["config"]["options"] == {"game.query": "tss", "heads": 1, "updates": 4, "episodes": 4}
     floors = never_listening(GameSettings(most=2, samples=2, query="tss"), episodes=20, seeds=1)
     assert record["floor"] == pytest.approx(float(floors.drop(columns="seed").iloc[0].max()))
-    updates, _, _, observations = zip(*record["curve"], strict=True)
+    updates, _, _, observations, reconstructed = zip(*record["curve"], strict=True)
+    assert set(reconstructed) == {None}  # there is no such loss
     assert updates == (0, 2, 4)
     assert observations[0] == 0 < observations[1] < observations[2] == record["observations"]
     long = result.to_dataframe()
@@ -124,6 +125,15 @@ def test_a_record_says_what_was_measured(tmp_path: Path) -> None:
     }
     assert "pairs+ppo" in result.table()
     assert "deaf" in result.table()
+
+
+@pytest.mark.slow
+def test_the_reconstruction_accuracy_is_recorded(tmp_path: Path) -> None:
+    how = {**of_length("r2d2", 2), "options": {"sizes": [4]}, "most": 2, "episodes": 2, "seeds": 1, "workers": 1}
+    how["settings"] = {**BY_VALUES, "reconstruction": {"hidden": 4}}
+    (record,) = icy.train("s2b", out=tmp_path, **how).records
+    assert record["points"] == ["steps", "accuracy", "support", "observations", "reconstructed"]
+    assert all(0 <= point[-1] <= 1 for point in [*record["curve"], (record["reconstructed"],)])
 
 
 @pytest.mark.slow
