@@ -11,6 +11,7 @@ import pandas as pd
 from icy.analysis.cells import SPREADS, Cell, cell_of, cell_of_values, checked_spread
 from icy.analysis.conventions import of_columns
 from icy.analysis.literature.catalogue import published
+from icy.config.presets import OLD_PRESETS
 from icy.core.conventions import read_conventions
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted
@@ -143,6 +144,7 @@ def training_table(results: Results, spread: str = "sd", *, compare: Any = None,
     if compare is not None:
         raise InvalidSettingError("Trained agents are compared with nothing yet; leave out compare (--compare).")
     long = long_of(results, empty=True)
+    long = long.assign(preset=long["preset"].replace(dict(OLD_PRESETS)))
     told = [told_options(str(text)) for text in long["options"]]
     long = long.assign(values=[one.pop("values", "") for one in told])
     shown = [name for name in GAME if name == "values" or long[name].notna().any()]
