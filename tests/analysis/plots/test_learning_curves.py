@@ -85,6 +85,14 @@ def test_long_names_are_broken_into_lines() -> None:
     assert figure.axes[0].get_title() == "AVeryLongFamilyName0:\nMultiHeadAttentionCell"
 
 
+def test_the_reconstruction_accuracy_is_a_dotted_line() -> None:
+    read = [[[0, 0.2, 0.1], [50, 0.4, 0.5]], [[0, 0.2, 0.3], [50, 0.4, 0.7]]]
+    figure = plots.curves(curved(*read, points=["steps", "accuracy", "reconstructed"]))
+    (dotted,) = [line for line in figure.axes[0].lines if line.get_linestyle() == ":"]
+    np.testing.assert_allclose(dotted.get_xydata(), [(0, 0.2), (50, 0.6)])
+    assert "reconstruction accuracy" in [text.get_text() for text in figure.legends[0].get_texts()]
+
+
 def test_the_axis_says_what_is_counted(tmp_path: Path) -> None:
     assert plots.curves(curved(SHORT)).axes[0].get_xlabel() == "updates"
     games = icy.train("study", player="composer", dataset="synth", grammar="concat", instances=1, workers=1,
