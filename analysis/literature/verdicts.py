@@ -286,7 +286,9 @@ def shown(cells: pd.DataFrame) -> pd.DataFrame:
                 if cell["seeds"]
                 else "-",
                 "seeds": str(cell["seeds"]),
-                "published": number(cell["published"], cell["published_error"], decimals),
+                "published": "-"
+                if math.isnan(cell["published"])
+                else number(cell["published"], cell["published_error"], decimals),
                 "distance": "-" if math.isnan(away) else f"{round(away, 1) + 0.0:+.1f}",
                 "verdict": cell["verdict"],
             }

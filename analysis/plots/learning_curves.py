@@ -14,6 +14,7 @@ from matplotlib.ticker import FixedLocator, NullLocator
 from icy.analysis import style
 from icy.analysis.cells import SPREADS, checked_spread
 from icy.analysis.order import in_order, without_hashes
+from icy.analysis.tables.options import split_shared
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted
 from icy.records.kinds import kind_of, points_of
@@ -67,6 +68,7 @@ def curves(
     if not with_curve:
         raise InvalidSettingError(_nothing(records))
     runs, long = without_hashes(_evaluations(with_curve)), without_hashes(long_of(with_curve))
+    shared, long["options"] = split_shared(long["options"].fillna("").tolist())
     found = [(_name(block, line.label), line.long) for block in blocks(long) for line in block.lines]
     names = [name for name, _ in found]
     width = width or style.WIDTH
@@ -93,7 +95,8 @@ def curves(
     handles = _handles(looks, long, bool(runs[RECONSTRUCTED].notna().any()))
     style.legend(figure, drawn, axes is None, handles, handlelength=3)
     lost = len(records) - len(with_curve)
-    style.entitle(figure, drawn, axes is None, title, title_and_notes(long)[0], _notes(runs, spread, lost))
+    notes = [*_notes(runs, spread, lost), *([f"all panels: {shared}"] if shared else [])]
+    style.entitle(figure, drawn, axes is None, title, title_and_notes(long)[0], notes)
     return figure
 
 
