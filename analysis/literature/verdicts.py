@@ -27,6 +27,7 @@ UNDECIDED = {  # verdicts on what was measured and cannot be told: what is the m
     "cut in one": "{} cut at the cap in one of the two",
     "undecided": "{} without an error here or in the paper",
 }
+DECIMALS = {"ratio": (2, ""), "steps": (0, ",")}  # and a separator of thousands; of other measures (3, "")
 CELL = ["representation", "side", "model", "hidden_size", "grammar", "measure"]
 COLUMNS = [
     *CELL,
@@ -273,18 +274,19 @@ def shown(cells: pd.DataFrame) -> pd.DataFrame:
     several = cells["measure"].nunique() > 1
     rows = []
     for cell in cells.to_dict("records"):
-        decimals = 2 if cell["measure"] == "ratio" else 3
+        how = DECIMALS.get(cell["measure"], (3, ""))
+        bound = cell.get("bound", math.nan)
         away = cell["distance"]
         rows.append(
             {
                 "model": model_name(cell["model"], cell["hidden_size"]),
                 "grammar": cell["grammar"],
                 **({"measure": cell["measure"]} if several else {}),
-                "icy": number(cell["icy"], cell["icy_error"], decimals) + CUT * (cell["cut"] > 0)
-                if cell["seeds"]
-                else "-",
+                "icy": number(cell["icy"], cell["icy_error"], *how) + CUT * (cell["cut"] > 0) if cell["seeds"] else "-",
                 "seeds": str(cell["seeds"]),
-                "published": number(cell["published"], cell["published_error"], decimals),
+                "published": number(cell["published"], cell["published_error"], *how)
+                if math.isnan(bound)
+                else f">{bound:,.0f}",
                 "distance": "-" if math.isnan(away) else f"{round(away, 1) + 0.0:+.1f}",
                 "verdict": cell["verdict"],
             }
