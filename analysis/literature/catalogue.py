@@ -166,6 +166,11 @@ class PublishedName:
         return isinstance(self.of, PublishedTable) and bool(self.of.reproduce)
 
 
+def published_sources() -> dict[str, dict[str, str]]:
+    """Return the papers by the first part of the names of their tables: for each its `name` and `citation`."""
+    return {key: {name: one[name] for name in ("name", "citation")} for key, one in _file()["source"].items()}
+
+
 def published_findings() -> list[PublishedFinding]:
     """Return the tables and figures of which icy holds no numbers, paper by paper."""
     return list(_findings())

@@ -48,7 +48,6 @@ def step_parts(wanted: pd.DataFrame, seeds: Any = None) -> list[dict[str, Any]]:
                 "target": float(str(target)),
                 "cap": _cap(rows[~rows["grammar"].isin(LEFT_OUT)]),
                 "hidden": HIDDEN if pd.isna(hidden) else int(hidden),
-                "symbols": "V",
                 "seeds": SEEDS if seeds is None else seeds,
                 "settings": {"check_every": CHECK_EVERY},
             }
