@@ -60,7 +60,7 @@ class PublishedTable:
         ddof: delta degrees of freedom of printed deviations, which were divided by n - ddof; None if unknown.
         caveats: what to know before using the numbers.
         inferred: what in the data was inferred and is not in the paper.
-        reproduce: what can measure it again: a kind of job ("probe", "e2e", "s2b", "games"), "steps" (probes, by
+        reproduce: the means to measure it again: a kind of job ("probe", "e2e", "s2b", "games"), "steps" (probes, by
             their updates), "metrics", or "".
         shown_by: where `reproduce` is "", a sentence with the command or the page that shows the thing.
         page: the page of the documentation about it, without ".md", where benchmarks/reproduced has none.
@@ -121,12 +121,12 @@ class PublishedTable:
 
 @dataclass(frozen=True)
 class PublishedFinding:
-    """A table or figure of a paper of which icy holds no numbers.
+    """A table or figure of a paper without numbers in icy.
 
     Attributes:
         id: name in icy, as in "metarg22/recall".
         title: one line; "" if icy knows the number of the thing alone.
-        words: what it says or draws.
+        words: its content.
         shown_by: a sentence with the command or the page that shows the thing.
         source: short name of the paper.
         aliases: its numbers, as in "metarg22/figure4".
@@ -173,7 +173,7 @@ def published_sources() -> dict[str, dict[str, str]]:
 
 
 def published_findings() -> list[PublishedFinding]:
-    """Return the tables and figures of which icy holds no numbers, paper by paper."""
+    """Return the tables and figures without numbers in icy, paper by paper."""
     return list(_findings())
 
 
@@ -211,7 +211,7 @@ def why_not_measured(name: str) -> str:
     """Return a sentence about a table or figure that `icy reproduce` does not measure; "" if it does.
 
     Raises:
-        UnknownNameError: there is no such table or figure.
+        UnknownNameError: no table or figure has this name.
     """
     found = find_published(name)
     if found.is_measured:
@@ -237,7 +237,7 @@ def find_published(name: str) -> PublishedName:
     """Return the table or figure of this name, with numbers in icy or without.
 
     Raises:
-        UnknownNameError: there is no such table or figure.
+        UnknownNameError: no table or figure has this name.
     """
     plain = "".join(name.lower().split())
     known = {one.name: one for one in published_names()}

@@ -189,5 +189,5 @@ CLAIMS: dict[str, tuple[str, Callable[[Games], Iterable[Finding]]]] = {
     "e": ("AMI collapses with rules of four concepts in Thing.", _collapse),
     "f": ("Words of 64 bits give nearly perfect accuracy and CBM of about 0.", _wide),
     "g": ("AMI rises with accuracy over the games of a world.", _correlation),
-    "h": ("Most of what the score lacks is ambiguity, not paraphrases.", _ambiguity),
+    "h": ("The score falls short of 1 by ambiguity more than by paraphrases.", _ambiguity),
 }

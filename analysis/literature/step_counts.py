@@ -101,7 +101,7 @@ def _measured(long: pd.DataFrame, cell: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def _verdict(cell: pd.Series[Any]) -> str:
-    """Return the verdict on a cell, of which one of the two may be a lower bound."""
+    """Return the verdict on a cell. Its published or its measured number may be a lower bound."""
     bound = cell["bound"]
     if not cell["seeds"]:
         return verdict_of(cell)

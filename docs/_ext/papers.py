@@ -1,4 +1,4 @@
-"""The page of the papers: for each, what is in it, its name in icy, the command, and whether icy has measured it.
+"""The page of the papers: the parts of each with their names in icy, their commands, and the numbers that icy measured.
 
 Tables and figures come from the catalogue of published tables, models, grammars, metrics and players from the registry,
 and counts of measured numbers from the csv files in benchmarks/reproduced. Nothing here needs Sphinx.
@@ -17,7 +17,7 @@ from icy.core.text import listed, markdown_table
 
 ROOT = Path(__file__).parents[2]
 REPRODUCED = ROOT / "benchmarks" / "reproduced"
-HEADINGS = ("in the paper", "what it is", "name in icy", "command", "measured", "page")
+HEADINGS = ("in the paper", "content", "name in icy", "command", "measured", "page")
 Line = tuple[str, str, str, str, str, str]
 KINDS = {  # of the registry: the command that uses an entry, and the page that describes it
     "sender": ("icy probe --model '{}'", "senders"),
@@ -32,7 +32,7 @@ KINDS = {  # of the registry: the command that uses an entry, and the page that 
     PERCEPTION: ("icy games train --perception {}", "games-worlds"),
     STUDY_PLAYER: ("icy study simulate --player {}", "study"),
 }
-# Parts of papers that neither the catalogue nor the registry names: paper, place, what it is, name, command, page.
+# Parts of papers without a name in the catalogue and the registry: paper, place, content, name, command, page.
 OTHERS = (
     (
         "Perkins21",
@@ -96,7 +96,7 @@ OTHERS = (
 
 
 def papers() -> str:
-    """Make a section per paper, with its citation and a table of what is in it."""
+    """Make a section per paper, with its citation and a table of its parts."""
     names = published_names()
     parts = []
     for key, source in published_sources().items():

@@ -24,7 +24,7 @@ def require_cbm(names: Sequence[str], others: Mapping[str, Any]) -> None:
     """Refuse other metrics, and options that have no effect on scores by sample size.
 
     Args:
-        names: the metrics; the default ones stand for cbm.
+        names: the metrics; the default metrics are read as cbm.
         others: the values of these options, by name; falsy where they were not given.
 
     Raises:

@@ -158,7 +158,7 @@ class Reproducing:
         return self.source.reproduce in PLANNERS
 
     def measure(self) -> Reproduction:
-        """Measure languages, and compare them with what was printed; nothing is trained or kept."""
+        """Measure languages, and compare them with the printed numbers; nothing is trained or kept."""
         return Reproduction(self.source, ProbeResult([]), self.wanted, self.language_seeds())
 
     def language_seeds(self) -> tuple[int, ...]:

@@ -201,8 +201,10 @@ def _published(pattern: str | None) -> Lines:
     rows = []
     for one in found:
         numbers = str(one.of.rows) if isinstance(one.of, PublishedTable) else "-"
-        rows.append([one.name, one.title, numbers, f"icy reproduce {one.name}" if one.is_measured else "-"])
-    return ["name", "title", "numbers", "measured again by"], rows
+        rows.append(
+            [one.name, one.title, numbers, f"icy reproduce {one.name}{'' if one.is_measured else ' --dry-run'}"]
+        )
+    return ["name", "title", "numbers", "command"], rows
 
 
 def _containing(what: str, pattern: str | None, rows: list[list[str]]) -> list[list[str]]:

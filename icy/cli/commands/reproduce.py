@@ -38,7 +38,7 @@ Every cell is trained under the preset `published`, with as many seeds as the pa
 printed, in combined standard errors. Whole tables take hours on a CPU. What has finished is kept in the results
 folder: after Ctrl-C, or with more models, the same command trains only what is missing; --rerun never shows what is
 there. A table of metrics, such as icy22/table9, is measured on languages. For a table or figure that icy does not
-measure, the error says what it is and which command or page shows it; with --dry-run, this is the answer.
+measure, the error describes it and names the command or page that shows it; with --dry-run, this is the answer.
 """
 _spec = SpecOptions(ReproduceSpec)
 WHAT = together(

@@ -66,13 +66,13 @@ def test_the_catalogue_is_listed() -> None:
             "name": "perkins21/table14",
             "title": "In perkins21/table13: Senders, accuracy after as many updates as concat takes",
             "numbers": "525",
-            "measured again by": "icy reproduce perkins21/table14",
+            "command": "icy reproduce perkins21/table14",
         }
     ]
     assert [row["name"] for row in listed("perkins21/14")] == ["perkins21/table13"]
     assert [row["name"] for row in listed("PERK*8")] == ["perkins21/table8", "perkins21/table18"]
-    by = {row["name"]: row["measured again by"] for row in listed("metarg")}
-    assert by["metarg24/llm"] == by["metarg22/disentanglement"] == "-"
+    by = {row["name"]: row["command"] for row in listed("metarg")}
+    assert by["metarg24/llm"] == "icy reproduce metarg24/llm --dry-run"
     assert by["metarg22/listener"] == "icy reproduce metarg22/listener"
 
 
