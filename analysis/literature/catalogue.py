@@ -186,12 +186,16 @@ def published_names() -> list[PublishedName]:
         [('icy22/table18', 'perkins21/table17'), ('icy22/table19', 'icy22/table6')]
     """
     found = []
-    for entry in (*_catalogue(), *_findings()):
+    for entry in _entries():
         found.append(PublishedName(entry.id, entry, entry.title or "Known by its number alone"))
         found += [PublishedName(name, entry, f"In {entry.id}: {entry.title}") for name in entry.aliases]
         if isinstance(entry, PublishedTable):
             found += [PublishedName(name, entry, f"An excerpt of {entry.id}") for name in entry.excerpts]
     return sorted(found, key=_place)
+
+
+def _entries() -> list[PublishedTable | PublishedFinding]:
+    return [*_catalogue(), *_findings()]
 
 
 def _place(one: PublishedName) -> tuple[int, bool, str, int]:
@@ -243,7 +247,7 @@ def find_published(name: str) -> PublishedName:
     known = {one.name: one for one in published_names()}
     if plain in known:
         return known[plain]
-    for entry in (*_catalogue(), *_findings()):
+    for entry in _entries():
         if plain in entry.names:
             return known[entry.id]
     raise _unknown(name)
