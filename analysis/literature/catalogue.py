@@ -33,6 +33,7 @@ WHOLE = (
     "bound",
     "samples",
     "shots",
+    "distractors",
     "observations",
 )  # stay whole numbers where some are missing
 

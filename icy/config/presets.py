@@ -6,6 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+OLD_PRESETS: Mapping[str, str] = {"metarg24": "near32"}
+"""Presets of agents of S2B as older records name them, and their names today. New records name no preset so: those of
+"metarg24" as it is printed are filed under "metarg22", which is printed with the same settings."""
+
 RUN_KINDS = ("probe", "e2e")  # one side alone, or a pair
 
 

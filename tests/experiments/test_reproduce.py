@@ -124,9 +124,10 @@ def test_mistakes(options: dict[str, Any], kind: type[Exception], sentence: str)
     ("table", "only", "models", "count"),
     [
         ("metarg22/listener", ["lstm"], ["LSTM+r2d2"], 9),
-        ("metarg22/cores", [], ["LSTM-512+r2d2", "ESBN+r2d2", "DCEM+r2d2"], 3),
-        ("metarg24/marl", [], ["LSTM-512+vdn"], 2),
-        ("metarg24/eoa", [], ["LSTM-512+vdn"], 2),
+        ("metarg22/cores", [], ["LSTM+r2d2", "ESBN+r2d2", "DCEM+r2d2"], 3),
+        ("metarg24/figure9", [], ["LSTM+r2d2", "DNC+r2d2"], 4),
+        ("metarg24/marl", [], ["LSTM+vdn"], 2),
+        ("metarg24/eoa", [], ["LSTM+vdn"], 2),
     ],
 )
 def test_agents_are_planned_with_their_learners(table: str, only: list[str], models: list[str], count: int) -> None:
@@ -136,7 +137,10 @@ def test_agents_are_planned_with_their_learners(table: str, only: list[str], mod
         game, settings = row.job.setup.game_settings(), row.job.setup.learner_settings()
         assert (settings.observations, game.query_of) == (3000, "speaker")
         pair = settings.players == "both"
-        assert pair == settings.sad == (settings.reconstruction is not None) == bool(row.job.eoa)
+        assert pair == settings.sad == bool(row.job.eoa)
+        assert row.job.setup.preset == "metarg22"
+    losses = [row.job.setup.learner_settings().reconstruction is not None for row in rows]
+    assert losses == ([False, True] * 2 if table == "metarg24/figure9" else [True] * count)
 
 
 @pytest.mark.slow

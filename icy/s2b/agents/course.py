@@ -49,7 +49,7 @@ class Course:
         self.training = job.setup.training(replicate.seed)
         label = f"{job.name}, seed {replicate.seed}"
         self.checkpoint = Checkpoint(job.folder, job.key(replicate), label, job.checkpoints)
-        self.curve: list[list[float]] = []  # as `JobKind.curve` of this kind says
+        self.curve: list[list[float | None]] = []  # as `JobKind.curve` of this kind says
         self.seconds = self.cpu_seconds = 0.0  # of all sessions
         self.loss = 0.0
         self._resume()
@@ -79,7 +79,8 @@ class Course:
         """Read the accuracies, and tell."""
         updates = self.training.updates
         found = self.training.read(READ_EPISODES, READ_SEED, self.training.practice)
-        self.curve.append([updates, found["zsct"], found["support"], self.training.observations])
+        point = [updates, found["zsct"], found["support"], self.training.observations, found.get("reconstructed")]
+        self.curve.append(point)
         if report is not None:
             report([Reading(self.replicate, updates, found["zsct"])])
 
@@ -99,7 +100,8 @@ class Course:
 
     def _extra(self, scores: Mapping[str, float]) -> dict[str, float]:
         """Return the further numbers of the evaluation at the end, by their names in the record."""
-        return {"support": scores["support"], "floor": deaf_floor(self.training.game, self.job.episodes)}
+        found = {"support": scores["support"], "floor": deaf_floor(self.training.game, self.job.episodes)}
+        return found | {name: scores[name] for name in ("reconstructed",) if name in scores}
 
     def _acquired(self) -> dict[str, float]:
         """Return the ease of acquisition of the speaker that has learned, if it is asked for."""

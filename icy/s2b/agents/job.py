@@ -15,7 +15,7 @@ from icy.records.record import Record
 from icy.s2b.settings import GameSettings
 from icy.training.job import ExpectedSteps, Job, Replicate
 
-from .setup import Learner, Setup, core_name, find_learner, speaker_name
+from .setup import SAME_PRESETS, Learner, Setup, core_name, find_learner, speaker_name
 from .spec import S2BSpec
 
 QUICK_OBSERVATIONS = 20_000  # of learners that count these
@@ -153,7 +153,7 @@ def agent_jobs(spec: S2BSpec) -> list[AgentJob]:
             every,
             replicates=tuple(Replicate(setup.speaker, seed) for seed in seeds),
             parameters=count_parameters(setup),
-            preset=spec.preset,
+            preset=setup.preset,
             eoa=eoa if setup.how.both else 0,
         )
         jobs.setdefault(job.row, job)  # a learner of both sides is the same beside every speaker
@@ -167,6 +167,7 @@ def agent_jobs(spec: S2BSpec) -> list[AgentJob]:
 
 def _setups(spec: S2BSpec) -> Iterable[Setup]:
     """Return the setups of a spec, in the order of its arguments."""
+    preset = SAME_PRESETS.get(spec.preset, spec.preset)
     games = [
         _game(spec, dict(zip(ON_AXES, one, strict=True))) for one in product(*(_numbers(spec, n) for n in ON_AXES))
     ]
@@ -175,7 +176,7 @@ def _setups(spec: S2BSpec) -> Iterable[Setup]:
         core = core_name(core, learner)
         asked = asked_settings(spec, core, learner, find_learner(learner))
         for game, deaf in product(games, (False, True) if spec.deaf else (False,)):
-            settings = find_learner(learner).complete(core, asked, spec.preset, game)
+            settings = find_learner(learner).complete(core, asked, preset, game)
             yield Setup(
                 core=core,
                 learner=learner,
@@ -185,7 +186,7 @@ def _setups(spec: S2BSpec) -> Iterable[Setup]:
                 options=dict(spec.options),
                 speaker_options=dict(spec.speaker_options),
                 settings=settings,
-                preset=spec.preset,
+                preset=preset,
                 observations=None if "observations" in settings else spec.observations,
             )
 

@@ -10,6 +10,7 @@ from icy.core.fields import checked
 from icy.core.registry import CORE, registry
 from icy.core.streams import stream_key
 
+from .cores.factory import takes
 from .memories.learning import DealtLearning
 from .memories.memory import MemoryListener, MemorySettings
 from .memories.pair import Pair
@@ -55,10 +56,15 @@ def _check_no_speaker_options(setup: Setup) -> None:
 
 
 def network_settings(setup: Setup, usual: NetworkSettings) -> NetworkSettings:
-    """Return the settings of a network with the core of a setup, which is given what it can read."""
+    """Return the settings of a network with the core of a setup, which is given what it can read.
+
+    A core that keeps what is seen apart from what is heard does without layers that mix them.
+    """
     network = replace(usual, core=setup.core, options=dict(setup.options), deaf=setup.deaf)
-    raw = getattr(registry.get(setup.core, CORE).load(), "raw", False)
-    return replace(network, stimulus=(), message=(), joint=()) if raw else network
+    entry = registry.get(setup.core, CORE)
+    if getattr(entry.load(), "raw", False):
+        return replace(network, stimulus=(), message=(), joint=())
+    return replace(network, joint=()) if takes(entry, "parts") else network
 
 
 def memory_settings(setup: Setup) -> MemorySettings:

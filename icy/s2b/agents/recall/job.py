@@ -16,6 +16,7 @@ from icy.s2b.agents.course import FINAL_SEED, FLOOR_EPISODES, Course
 from icy.s2b.agents.course import train as train_courses
 from icy.s2b.agents.job import READINGS, AgentJob, asked_settings, count_parameters
 from icy.s2b.agents.kept import Weights, restored
+from icy.s2b.agents.setup import SAME_PRESETS
 from icy.s2b.recall import RecallSettings
 from icy.s2b.stimuli import REPRESENTATIONS
 from icy.training.job import Job, Outcome, Replicate, Report
@@ -92,7 +93,7 @@ def recall_jobs(spec: RecallSpec) -> list[RecallJob]:
             spec.report_every or max(1, setup.updates // READINGS),
             replicates=tuple(Replicate(stimuli, seed) for seed in seeds),
             parameters=count_parameters(setup),
-            preset=spec.preset,
+            preset=setup.preset,
         )
         jobs.setdefault(f"{job.row} {stimuli}", job)
     return list(jobs.values())
@@ -103,15 +104,15 @@ def _setup(spec: RecallSpec, given: str, stimuli: str) -> RecallSetup:
         raise unknown("representation of stimuli", stimuli, REPRESENTATIONS)
     core, learner = core_and_learner(given)
     task = RecallSettings.of(compat=spec.compat or None, **{**spec.task, "representation": stimuli})
-    asked = asked_settings(spec, core, learner, LEARNERS[learner])
-    settings = LEARNERS[learner].complete(core, asked, spec.preset, cast(Any, task))
+    asked, preset = asked_settings(spec, core, learner, LEARNERS[learner]), SAME_PRESETS.get(spec.preset, spec.preset)
+    settings = LEARNERS[learner].complete(core, asked, preset, cast(Any, task))
     return RecallSetup(
         core=core,
         learner=learner,
         game=asdict(task),
         options=dict(spec.options),
         settings=settings,
-        preset=spec.preset,
+        preset=preset,
         observations=None if "observations" in settings else spec.observations,
     )
 
