@@ -133,7 +133,7 @@ def published_findings() -> list[PublishedFinding]:
     found = _file()
     return [
         PublishedFinding(**finding, source=found["source"][finding["id"].partition("/")[0]]["name"])
-        for finding in found["finding"]
+        for finding in found.get("finding", ())
     ]
 
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import click
+
 from icy.cli.commands.job import job_command
+from icy.cli.options import Assignment
 from icy.records.kinds import job_kind
 
 EPILOG = """\b
@@ -30,5 +35,17 @@ A game has two steps: a stimulus, and a question about its value in one dimensio
 second shot. A training that was interrupted, or killed, goes on where it was: run the same command again.
 """
 
+
+class GameAssignment(Assignment):
+    """A setting of the game."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, Any]:
+        """Return name and value."""
+        if value == "recall":
+            self.fail("The recall task has a command of its own: icy s2b recall.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 train_command = job_command(job_kind("s2b"), "train", EPILOG)
+next(option for option in train_command.params if option.name == "game").type = GameAssignment()
 recall_command = job_command(job_kind("recall"), "recall", RECALL_EPILOG)

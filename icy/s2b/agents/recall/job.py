@@ -40,6 +40,7 @@ class RecallJob(AgentJob):
             "model": self.name,
             "grammar": replicate.grammar,
             "seed": replicate.seed,
+            "stimuli": replicate.grammar,
             "options": {
                 **_changes(cast(RecallSettings, setup.game_settings())),
                 **setup.options,
