@@ -11,20 +11,8 @@ from click.testing import CliRunner
 from icy.cli import main
 from tests.cli.commands.s2b.helpers import run
 
-TINY = [
-    "--task",
-    "most=2",
-    "--updates",
-    "2",
-    "--seeds",
-    "1",
-    "--episodes",
-    "4",
-    "--set",
-    "episodes=4",
-    "--workers",
-    "1",
-]
+SMALL = ["--task", "most=2", "--seeds", "1", "--episodes", "4", "--workers", "1"]
+TINY = [*SMALL, "--updates", "2", "--set", "episodes=4"]
 
 
 @pytest.mark.slow
