@@ -29,8 +29,8 @@ class AgentTable:
     Attributes:
         preset: settings of learner and network.
         learner: how the agents learned.
-        settings: changes to the learner's settings. All have the reconstruction loss, without which the papers' agents
-            did not learn; of a table with the column `reconstruction`, those that it says.
+        settings: changes to the learner's settings. All have the reconstruction loss, as the papers' agents did not
+            learn without it; in a table with the column `reconstruction`, this column decides.
     """
 
     preset: str
@@ -148,7 +148,7 @@ def judged_agents(table: str, long: pd.DataFrame, wanted: pd.DataFrame) -> pd.Da
 
 
 def _is_drawn(cell: pd.Series[Any]) -> bool:
-    """Return whether a result is of a cell that the paper draws without printing its number."""
+    """Return whether a cell was measured, and the paper draws its number without printing it."""
     return bool(cell["seeds"]) and math.isnan(cell["published"])
 
 

@@ -29,6 +29,7 @@ UNDECIDED = {  # verdicts on what was measured and cannot be told: what is the m
     DRAWN: "{} that the paper draws without numbers",
     "undecided": "{} without an error here or in the paper",
 }
+DECIMALS = {"ratio": (2, ""), "steps": (0, ",")}  # and a separator of thousands; of other measures (3, "")
 CELL = ["representation", "side", "model", "hidden_size", "grammar", "measure"]
 COLUMNS = [
     *CELL,
@@ -275,22 +276,26 @@ def shown(cells: pd.DataFrame) -> pd.DataFrame:
     several = cells["measure"].nunique() > 1
     rows = []
     for cell in cells.to_dict("records"):
-        decimals = 2 if cell["measure"] == "ratio" else 3
+        how = DECIMALS.get(cell["measure"], (3, ""))
         away = cell["distance"]
         rows.append(
             {
                 "model": model_name(cell["model"], cell["hidden_size"]),
                 "grammar": cell["grammar"],
                 **({"measure": cell["measure"]} if several else {}),
-                "icy": number(cell["icy"], cell["icy_error"], decimals) + CUT * (cell["cut"] > 0)
-                if cell["seeds"]
-                else "-",
+                "icy": number(cell["icy"], cell["icy_error"], *how) + CUT * (cell["cut"] > 0) if cell["seeds"] else "-",
                 "seeds": str(cell["seeds"]),
-                "published": "-"
-                if math.isnan(cell["published"])
-                else number(cell["published"], cell["published_error"], decimals),
+                "published": _printed(cell, how),
                 "distance": "-" if math.isnan(away) else f"{round(away, 1) + 0.0:+.1f}",
                 "verdict": cell["verdict"],
             }
         )
     return pd.DataFrame(rows)
+
+
+def _printed(cell: Mapping[Any, Any], how: tuple[int, str]) -> str:
+    """Return a published number as text: the bound of a run that was stopped early; "-" where it is only drawn."""
+    bound = cell.get("bound", math.nan)
+    if not math.isnan(bound):
+        return f">{bound:,.0f}"
+    return "-" if math.isnan(cell["published"]) else number(cell["published"], cell["published_error"], *how)

@@ -19,7 +19,7 @@ def told_options(text: str) -> dict[str, str]:
 
 
 def split_shared(texts: Sequence[str]) -> tuple[str, list[str]]:
-    """Return the options that all rows of a long table share, and those of each row that differ.
+    """Return the options shared by all rows of a long table, and the other options of each row.
 
     Example:
         >>> split_shared(["a=1, b=2", "a=1, b=3"])

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 OLD_PRESETS: Mapping[str, str] = {"metarg24": "near32"}
-"""Presets of agents of S2B as older records name them, and their names today. New records name no preset so: those of
-"metarg24" as it is printed are filed under "metarg22", which is printed with the same settings."""
+"""Presets of agents of S2B by their names in older records, and their names today. New records do not have the old
+names: the preset "metarg24" of today has the settings of "metarg22", and is filed under that name."""
 
 RUN_KINDS = ("probe", "e2e")  # one side alone, or a pair
 

@@ -56,9 +56,10 @@ def _check_no_speaker_options(setup: Setup) -> None:
 
 
 def network_settings(setup: Setup, usual: NetworkSettings) -> NetworkSettings:
-    """Return the settings of a network with the core of a setup, which is given what it can read.
+    """Return the settings of a network with the core of a setup.
 
-    A core that keeps what is seen apart from what is heard does without layers that mix them.
+    Layers that its core cannot read are left out: all for a core of raw inputs, and the joint layers, which mix stimuli
+    and messages, for a core that takes `parts`.
     """
     network = replace(usual, core=setup.core, options=dict(setup.options), deaf=setup.deaf)
     entry = registry.get(setup.core, CORE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 from collections import Counter
 from typing import Any
 
@@ -16,8 +17,11 @@ from icy.analysis.literature.catalogue import (
     KEYS,
     NUMBERS,
     end_to_end,
+    find_published,
     published_findings,
+    published_names,
     supervised,
+    why_not_measured,
 )
 from icy.config.protocols import PROTOCOLS
 from icy.core.errors import UnknownNameError
@@ -208,7 +212,8 @@ def test_the_catalogue_says_what_is_needed(subtests: pytest.Subtests) -> None:
             assert table.title
             assert table.measured
             assert table.citation
-            assert table.reproduce in ("probe", "e2e", "s2b", "recall", "games", "metrics", "")
+            assert table.reproduce in ("probe", "steps", "e2e", "s2b", "recall", "games", "metrics", "")
+            assert bool(table.reproduce) != bool(table.shown_by)
             assert len(table.seeds) in (0, table.runs)
             if table.reproduce == "s2b":
                 assert table.to_dataframe()["values"].str.fullmatch("2-[35]").all()
@@ -216,6 +221,8 @@ def test_the_catalogue_says_what_is_needed(subtests: pytest.Subtests) -> None:
                 assert table.to_dataframe()["stimuli"].isin(["ohe", "scs"]).all()
             elif table.reproduce == "games":
                 assert table.to_dataframe()["world"].isin(["thing", "shape"]).all()
+            elif table.reproduce == "steps":
+                assert table.to_dataframe()["meanings"].isin(["3x10", "5x10"]).all()
             elif table.reproduce:
                 assert MeaningSpace.of(table.meanings).size >= 25
                 assert table.vocab_size
@@ -320,8 +327,79 @@ def test_agents_say_how_many_observations_they_had() -> None:
     assert published("metarg24/marl").query("observations.isna()")["agent"].eq("posdis").all()
 
 
+def test_findings_without_numbers() -> None:
+    found = {finding.id: finding for finding in published_findings()}
+    assert {"metarg24/figure5", "icy22/figure3", "metarg24/table1"} <= set(found)
+    assert found["metarg24/figure5"].source == "MetaRG24"
+    for finding in found.values():
+        assert bool(finding.title) == bool(finding.words) == bool(finding.shown_by)
+
+
+# -- by number ---------------------------------------------------------------------------------------------------------
+
+NUMBERS_OF = {  # tables and figures by number: the papers' tables, and those figures that the references name
+    "perkins21": [*(f"table{n}" for n in range(1, 19)), "figure1", "figure2"],
+    "icy22": [*(f"table{n}" for n in range(1, 23)), "figure3", "figure7"],
+    "cbm24": [*(f"table{n}" for n in range(1, 5)), *(f"figure{n}" for n in range(1, 5))],
+    "metarg22": ["table1", "table3", "figure3", "figure4", "figure6"],
+    "metarg24": [*(f"table{n}" for n in range(1, 6)), "figure5", "figure6", "figure8", "figure9"],
+}
+
+
+def test_every_table_and_figure_is_listed_by_its_number() -> None:
+    names = [one.name for one in published_names()]
+    assert len(names) == len(set(names))
+    assert {f"{paper}/{name}" for paper, found in NUMBERS_OF.items() for name in found} <= set(names)
+
+
+def test_every_listed_name_is_answered() -> None:
+    """A sentence never points to a table of another number, except for one that holds the same numbers."""
+    for one in published_names():
+        said = why_not_measured(one.name)
+        assert find_published(one.name) == one
+        assert bool(said) != one.is_measured
+        if said:
+            assert one.name in said
+            assert "`" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "of"),
+    [
+        ("icy22/table16", "perkins21/table13"),
+        ("perkins21/table9", "perkins21/table13"),
+        ("Perkins21/10", "perkins21/table15"),
+        ("icy22/18", "perkins21/table17"),
+        ("icy22/table12", "icy22/table3"),
+        ("metarg24/table5", "metarg22/table3"),
+    ],
+)
+def test_a_part_of_a_table_is_found_by_its_own_number(name: str, of: str) -> None:
+    assert find_published(name).of.id == of
+
+
+@pytest.mark.parametrize(
+    "name", ["icy22/table33", "metarg24/figure12", "perkins21/figure30", "table99", "icy22/tabl16"]
+)
+def test_no_suggestion_has_another_number(name: str) -> None:
+    with pytest.raises(UnknownNameError) as caught:
+        find_published(name)
+    suggested = str(caught.value).partition("did you mean ")[2].partition("?")[0]
+    number = re.findall(r"[0-9]+$", name)
+    assert all(re.findall(r"[0-9]+$", one) == number for one in suggested.split(" or ") if suggested)
+    assert "`icy list published` shows all" in str(caught.value)
+
+
+def test_what_is_not_recorded_has_a_reason() -> None:
+    """Neither the catalogue nor a finding leaves a gap without saying why."""
+    text = (DATA / "tables.toml").read_text(encoding="utf-8")
+    for line in text.splitlines():
+        for sentence in re.split(r"(?<=[.;])\s", line):
+            if re.search(r"\bnot (recorded|known|stated)\b|\bunknown\b", sentence) and not line.startswith("#"):
+                assert re.search(r"\b(because|since|as|so that)\b", sentence), sentence
+
+
 def test_recall_is_a_figure_without_numbers_and_says_what_is_inferred() -> None:
-    assert published_findings() == []
     table = find_table("metarg22/figure4")
     assert table.id == "metarg24/figure8"
     assert "one-hot" in table.caveats
