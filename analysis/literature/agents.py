@@ -14,10 +14,11 @@ from .agreement import NAMES, with_distance
 from .verdicts import COLUMNS, DRAWN, verdict_of
 
 USUAL_SIZE = 128  # so that no size stands behind an agent's name
-COLUMN = {"zsct": "value"}  # of results, for a measure; others are called as they are
+COLUMN = {"zsct": "value", "accuracy": "value"}  # of results, for a measure; others are called as they are
 SEEDS = 3  # of a table that does not say how many it had
 
 
+STIMULI = "stimuli"  # column of tables of the recall task
 LOSS, WITHOUT = "reconstruction", "without"  # a setting, and a column of tables of agents with and without it
 
 
@@ -43,6 +44,7 @@ AGENTS = {
     "metarg24/listener": AgentTable("metarg24"),
     "metarg24/cores": AgentTable("metarg24"),
     "metarg24/marl": AgentTable("metarg24", "vdn", {"sad": True, LOSS: {}}),
+    "metarg24/figure8": AgentTable("metarg24"),
     "metarg24/figure9": AgentTable("metarg24"),
 }
 ACQUIRED = "ease_of_acquisition"
@@ -53,7 +55,7 @@ GAME = MappingProxyType({"compat": "near32"})  # the numbers are those of the au
 def agent_parts(
     table: str, wanted: pd.DataFrame, seeds: Any = None, observations: int | None = None
 ) -> list[dict[str, Any]]:
-    """Return what trains the agents of published cells again: arguments of the kind of job "s2b", one dict per spec.
+    """Return what trains the agents of published cells again: arguments of the table's kind of job, one dict per spec.
 
     Args:
         table: id of the table, one of AGENTS.
@@ -69,6 +71,18 @@ def agent_parts(
     """
     about = AGENTS[table]
     trained = wanted[wanted["observations"].notna()]
+    if STIMULI in wanted:
+        return [
+            {
+                "core": str(agent),
+                "stimuli": list(dict.fromkeys(rows[STIMULI])),
+                "preset": about.preset,
+                "seeds": SEEDS if seeds is None else seeds,
+                "observations": int(rows["observations"].max()) if observations is None else observations,
+                "settings": dict(about.settings),
+            }
+            for agent, rows in trained.groupby("agent", sort=False)
+        ]
     own = [name for name in (LOSS, "distractors") if name in trained]
     parts = []
     for key, rows in trained.groupby(["agent", "values", "observations", *own], sort=False):
@@ -118,10 +132,13 @@ def judged_agents(table: str, long: pd.DataFrame, wanted: pd.DataFrame) -> pd.Da
     cells = wanted.rename(columns={**NAMES, "agent": "model"}).copy()
     found = [_measured(long, cell) for cell in cells.to_dict("records")]
     cells = cells.assign(**{name: [one[name] for one in found] for name in found[0]})
-    cells["representation"] = "V " + cells["values"]
-    cells["grammar"] = [
-        "" if pd.isna(s) else f"S={s}, O={o}" for s, o in zip(cells["shots"], cells["samples"], strict=True)
-    ]
+    if STIMULI in cells:
+        cells["representation"], cells["grammar"] = "recall", cells[STIMULI]
+    else:
+        cells["representation"] = "V " + cells["values"]
+        cells["grammar"] = [
+            "" if pd.isna(s) else f"S={s}, O={o}" for s, o in zip(cells["shots"], cells["samples"], strict=True)
+        ]
     if LOSS in cells:
         cells["model"] += ", " + cells[LOSS] + " reconstruction"
         cells["grammar"] += [f", K={k}" for k in cells["distractors"]]
@@ -139,12 +156,15 @@ def _measured(long: pd.DataFrame, cell: Mapping[Any, Any]) -> dict[str, Any]:
     """Return mean, standard error and counts of the results that are of a cell, in per cent."""
     nothing = {"icy": math.nan, "icy_error": math.nan, "seeds": 0, "failed": 0, "tried": 0}
     name = COLUMN.get(cell["measure"], cell["measure"])
-    if pd.isna(cell["shots"]) or name not in long or not len(long):
+    if (STIMULI not in cell and pd.isna(cell["shots"])) or name not in long or not len(long):
         return nothing
     of = long["model"].str.partition("+")[0].eq(cell["model"])
-    of &= long["shots"].eq(cell["shots"]) & long["samples"].eq(cell["samples"])
     options = long["options"].fillna("")
-    of &= options.str.contains(rf"(?:^|, )values={cell['values']}(?:,|$)")
+    if STIMULI in cell:
+        of &= long["grammar"].eq(cell[STIMULI])
+    else:
+        of &= long["shots"].eq(cell["shots"]) & long["samples"].eq(cell["samples"])
+        of &= options.str.contains(rf"(?:^|, )values={cell['values']}(?:,|$)")
     if LOSS in cell:
         of &= long["distractors"].eq(cell["distractors"])
         of &= options.str.contains(rf"(?:^|, ){LOSS}=").eq(cell[LOSS] != WITHOUT)

@@ -85,12 +85,12 @@ def with_deaf(rows: pd.DataFrame, floors: pd.DataFrame) -> pd.DataFrame:
     return merged.assign(deaf=math.nan if best is None else merged[best])
 
 
-def published_text_models(games: Sequence[tuple[int, int]]) -> list[Line]:
+def published_text_models(games: Sequence[tuple[int, int]], form: str) -> list[Line]:
     """Return rows of the published text models, for games of some shots S and samples O; see `evaluation_table`.
 
-    They are labelled by model, S, O, K and the number of seeds; spreads are standard deviations.
+    They are labelled by model, S, O, K, form of the prompt and the number of seeds; spreads are standard deviations.
     """
-    return _published("metarg24/llm", "zsct", games, ["0"])
+    return _published("metarg24/llm", "zsct", games, ["0", form])
 
 
 def published_acquisition(games: Sequence[tuple[int, int]]) -> list[Line]:

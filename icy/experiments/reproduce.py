@@ -273,7 +273,9 @@ def _together(plans: list[Plan]) -> Plan:
     return replace(plans[0], rows=tuple(row for plan in plans for row in plan.rows), workers=workers)
 
 
-PLANNERS = {"probe": _probes, "steps": _steps, "e2e": _pairs, "s2b": _agents, "games": _games}
+PLANNERS = {
+    "probe": _probes, "steps": _steps, "e2e": _pairs, "s2b": _agents, "recall": _agents, "games": _games,
+}  # fmt: skip
 
 
 def _alike(rows: pd.DataFrame, keep_concat: bool = False) -> dict[tuple[str, ...], list[str]]:

@@ -135,7 +135,7 @@ def test_names_of_other_tables_are_passed_over(caplog: pytest.LogCaptureFixture)
             "measures metarg22/cores, metarg24/listener and metarg24/marl",
         ),
         ({"table": "icy22/table3", "seed": 3}, UnknownNameError, "seeds"),
-        ({"table": "metarg22/recall"}, InvalidSettingError, "does not measure.*one-hot"),
+        ({"table": "metarg22/recall", "only": "dnc"}, InvalidSettingError, "figure8 has no agent dnc; it has LSTM"),
         ({"table": "icy22/table3", "observations": 5}, InvalidSettingError, "not of agents"),
         ({"table": "metarg22/listener", "grammar": "rot"}, InvalidSettingError, "has no grammars"),
         ({"table": "metarg22/listener", "only": "GRU"}, UnknownNameError, "GRU"),
@@ -168,6 +168,17 @@ def test_agents_are_planned_with_their_learners(table: str, only: list[str], mod
         assert row.job.setup.preset == "metarg22"
     losses = [row.job.setup.learner_settings().reconstruction is not None for row in rows]
     assert losses == ([False, True] * 2 if table == "metarg24/figure9" else [True] * count)
+
+
+def test_the_recall_figure_compares_one_hot_with_continuous_stimuli() -> None:
+    spec = ReproduceSpec.asked(table="metarg22/figure4", observations=3000)
+    rows = Reproducing.of(spec).plan().rows
+    assert [row.job.config(row.job.replicates[0])["stimuli"] for row in rows] == ["ohe", "scs"]
+    for row in rows:
+        settings, task = row.job.setup.learner_settings(), row.job.setup.game_settings()
+        assert row.job.name == "LSTM+r2d2"
+        assert (len(row.job.replicates), settings.observations, settings.reconstruction is not None) == (3, 3000, True)
+        assert (task.shots, task.least, task.most, task.dimensions, task.split) == (2, 2, 5, 3, "all")
 
 
 @pytest.mark.slow

@@ -24,6 +24,22 @@ register_job_kind(
     )
 )
 
+register_job_kind(
+    JobKind(
+        "recall",
+        "Train agents of the recall task.",
+        spec=f"{__package__}.recall.spec:RecallSpec",
+        jobs=f"{__package__}.recall.job:recall_jobs",
+        source="MetaRG22 section 3.3, MetaRG24 appendix E.1; icy",
+        table="icy.analysis.tables.recall:recall_table",
+        measures=("first_shot", "chance", "no_memory", "one_game", "reconstructed", "observations", "cpu_seconds"),
+        curve=("steps", "accuracy", "first_shot", "observations", "reconstructed"),
+        noun="agents",
+        model=f"{__package__}.recall.job:kept_networks",
+        command="s2b recall",
+    )
+)
+
 register_listener(
     "memory",
     f"{__package__}.shipped:memory",

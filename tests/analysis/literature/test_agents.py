@@ -12,6 +12,7 @@ from icy.analysis import published, published_tables
 from icy.analysis.literature.agents import AGENTS, agent_parts, judged_agents
 from icy.analysis.literature.verdicts import Verdict
 
+RECALL = "metarg24/figure8"  # of the kind of job "recall"
 TABLES = [table.id for table in published_tables() if table.reproduce == "s2b"]
 
 
@@ -26,7 +27,29 @@ def long(**changed: Any) -> pd.DataFrame:
 
 
 def test_a_table_of_agents_is_known() -> None:
-    assert sorted(AGENTS) == sorted(TABLES)
+    assert sorted(AGENTS) == sorted([*TABLES, RECALL])
+
+
+def test_recall_is_planned_with_both_stimuli_and_measured_by_them() -> None:
+    cells = published(RECALL)
+    (part,) = agent_parts(RECALL, cells)
+    assert part == {
+        "core": "LSTM", "stimuli": ["ohe", "scs"], "preset": "metarg24", "seeds": 3, "observations": 1_000_000,
+        "settings": {"reconstruction": {}},
+    }  # fmt: skip
+    results = pd.DataFrame(
+        [
+            {"model": model, "grammar": stimuli, "seed": seed, "failed": False, "value": value, "options": ""}
+            for model, stimuli, seed, value in [
+                ("LSTM+r2d2", "ohe", 1, 0.8), ("LSTM+r2d2", "ohe", 2, 0.9), ("LSTM+r2d2", "scs", 1, 0.3),
+                ("pairs+ppo", "scs", 1, 1.0),
+            ]
+        ]
+    )  # fmt: skip
+    found = judged_agents(RECALL, results, cells)
+    assert found[["model", "grammar", "icy", "seeds", "verdict"]].to_numpy().tolist() == [
+        ["LSTM", "ohe", pytest.approx(85), 2, "drawn"], ["LSTM", "scs", pytest.approx(30), 1, "drawn"],
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("table", TABLES)

@@ -241,10 +241,19 @@ class R2D2Learning(Training):
         place = torch.arange(s.actors) / max(s.actors - 1, 1)
         self._exploring = s.explore ** (1 + s.explore_exponent * place)
         self._greedy: dict[str, Tensor] = {}  # choices of the step before, by role, where they are told
-        self._batched = BatchedGame(game, episodes=s.actors, autoreset=True)
+        self._batched = self._make_game()
         first = first_episode(seed)
         self._turn = self._batched.reset(seeds=range(first, first + s.actors))
-        self._beside = seated(s.speaker, SPEAKER, self._batched) if s.players == LISTENER else None
+        self._beside = self._make_partner()
+
+    def _make_game(self) -> Any:
+        """Make the game that the actors play."""
+        return BatchedGame(self.game, episodes=self.settings.actors, autoreset=True)
+
+    def _make_partner(self) -> Player | None:
+        """Make the speaker that does not learn, if there is one."""
+        s = self.settings
+        return seated(s.speaker, SPEAKER, self._batched) if s.players == LISTENER else None
 
     def _agents(self, device: Any) -> list[Agent]:
         s, roles = self.settings, self.settings.roles
