@@ -69,9 +69,10 @@ def draw(results: dict[str, ProbeResult]) -> None:
     for axis, (name, result) in zip(axes, shown.items(), strict=True):
         colours: dict[str, str] = {}
         for record in result.records:
-            as_published = record["config"]["settings"]["setup"]["game"].get("masks") == "near32"
-            label = f"{record['model']}, V {record['values']}{', their schedule' * as_published}"
-            _, query, _, observations = zip(*record["curve"], strict=True)
+            setup = record["config"]["settings"]["setup"]
+            as_published, loss = setup["game"].get("masks") == "near32", bool(setup["settings"].get("reconstruction"))
+            label = f"{record['model']}, V {record['values']}{', their schedule' * as_published}{', loss' * loss}"
+            _, query, _, observations, *_ = zip(*record["curve"], strict=True)
             new = label not in colours
             colour = colours.setdefault(label, f"C{len(colours)}")
             xs, ys = [n / 1e6 for n in observations], [100 * y for y in query]

@@ -71,9 +71,9 @@ WAYS: Mapping[str, Callable[[GameSettings], Training]] = {
     "memory of pairs, by reward": functools.partial(memory, kind="pairs"),
     "joint memory, by reward": functools.partial(memory, kind="joint"),
     "LSTM (metarg22), supervised": functools.partial(core, learner="supervised", preset="metarg22"),
-    "LSTM (metarg24), supervised": functools.partial(core, learner="supervised", preset="metarg24"),
-    "LSTM (metarg24), by reward": functools.partial(core, learner="ppo", preset="metarg24"),
-    "the same, seeing its own results": functools.partial(core, learner="ppo", preset="metarg24", own=True),
+    "LSTM (near32), supervised": functools.partial(core, learner="supervised", preset="near32"),
+    "LSTM (near32), by reward": functools.partial(core, learner="ppo", preset="near32"),
+    "the same, seeing its own results": functools.partial(core, learner="ppo", preset="near32", own=True),
     "pair, by reward": functools.partial(both, estimator="reinforce"),
     "pair, straight-through": functools.partial(both, estimator="gumbel"),
 }

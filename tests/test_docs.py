@@ -15,6 +15,7 @@ import click
 import pytest
 
 import icy
+from icy.analysis.literature.catalogue import published_names
 from icy.cli import COMMANDS, main
 from icy.cli.options import described
 from icy.config.settings import PUBLISHED
@@ -174,6 +175,20 @@ def test_parts_of_pages_can_be_generated(subtests: pytest.Subtests) -> None:
             name, *arguments = shlex.split(line)
             arguments = ["2x3", "2"] if name in SLOW_PARTS else arguments
             assert len(generated.PARTS[name](*arguments)) > 60
+
+
+def test_the_page_of_the_papers_has_every_name_with_a_command_that_exists(subtests: pytest.Subtests) -> None:
+    told = generated.papers()
+    lines = [line.split(" | ") for line in told.splitlines() if line.startswith("| ") and "`" in line]
+    assert {one.name for one in published_names()} <= {line[2].strip("`") for line in lines}
+    for line in lines:
+        with subtests.test(line[2]):
+            assert re.fullmatch(r"`icy .+`", line[3])
+            assert problem_of_command(line[3].strip("`")) == ""
+            page = re.search(r"\]\((.+)\)", line[5])
+            assert page is None or not problem_of_link("docs/papers.md", page[1])
+    counted = next(line for line in lines if line[2] == "`perkins21/table13`")
+    assert counted[4] == "205 of 525 numbers"
 
 
 def test_published_totals_are_those_of_the_papers() -> None:

@@ -11,11 +11,15 @@ from typing import Any
 import pandas as pd
 
 from .agreement import NAMES, with_distance
-from .verdicts import COLUMNS, verdict_of
+from .verdicts import COLUMNS, DRAWN, verdict_of
 
 USUAL_SIZE = 128  # so that no size stands behind an agent's name
-COLUMN = {"zsct": "value"}  # of results, for a measure; others are called as they are
+COLUMN = {"zsct": "value", "accuracy": "value"}  # of results, for a measure; others are called as they are
 SEEDS = 3  # of a table that does not say how many it had
+
+
+STIMULI = "stimuli"  # column of tables of the recall task
+LOSS, WITHOUT = "reconstruction", "without"  # a setting, and a column of tables of agents with and without it
 
 
 @dataclass(frozen=True)
@@ -24,28 +28,24 @@ class AgentTable:
 
     Attributes:
         preset: settings of learner and network.
-        cores: names in icy of the agents' cores.
         learner: how the agents learned.
-        settings: changes to the learner's settings.
+        settings: changes to the learner's settings. All have the reconstruction loss, as the papers' agents did not
+            learn without it; in a table with the column `reconstruction`, this column decides.
     """
 
     preset: str
-    cores: Mapping[str, str]
     learner: str = "r2d2"
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=lambda: {LOSS: {}})
 
 
-LISTENER = AgentTable("metarg22", MappingProxyType({"LSTM": "LSTM"}))
 AGENTS = {
-    "metarg22/listener": LISTENER,
-    "metarg24/listener": LISTENER,
-    "metarg22/cores": AgentTable("metarg24", MappingProxyType({"LSTM": "LSTM-512", "ESBN": "ESBN", "DCEM": "DCEM"})),
-    "metarg24/marl": AgentTable(
-        "metarg24",
-        MappingProxyType({"LSTM": "LSTM-512"}),
-        "vdn",
-        MappingProxyType({"sad": True, "reconstruction": {}}),
-    ),
+    "metarg22/listener": AgentTable("metarg22"),
+    "metarg22/cores": AgentTable("metarg22"),
+    "metarg24/listener": AgentTable("metarg24"),
+    "metarg24/cores": AgentTable("metarg24"),
+    "metarg24/marl": AgentTable("metarg24", "vdn", {"sad": True, LOSS: {}}),
+    "metarg24/figure8": AgentTable("metarg24"),
+    "metarg24/figure9": AgentTable("metarg24"),
 }
 ACQUIRED = "ease_of_acquisition"
 EPISODES_ACQUIRED = 20  # whose languages new listeners acquire; the papers do not say of how many theirs are
@@ -55,7 +55,7 @@ GAME = MappingProxyType({"compat": "near32"})  # the numbers are those of the au
 def agent_parts(
     table: str, wanted: pd.DataFrame, seeds: Any = None, observations: int | None = None
 ) -> list[dict[str, Any]]:
-    """Return what trains the agents of published cells again: arguments of the kind of job "s2b", one dict per spec.
+    """Return what trains the agents of published cells again: arguments of the table's kind of job, one dict per spec.
 
     Args:
         table: id of the table, one of AGENTS.
@@ -71,13 +71,27 @@ def agent_parts(
     """
     about = AGENTS[table]
     trained = wanted[wanted["observations"].notna()]
+    if STIMULI in wanted:
+        return [
+            {
+                "core": str(agent),
+                "stimuli": list(dict.fromkeys(rows[STIMULI])),
+                "preset": about.preset,
+                "seeds": SEEDS if seeds is None else seeds,
+                "observations": int(rows["observations"].max()) if observations is None else observations,
+                "settings": dict(about.settings),
+            }
+            for agent, rows in trained.groupby("agent", sort=False)
+        ]
+    own = [name for name in (LOSS, "distractors") if name in trained]
     parts = []
-    for key, rows in trained.groupby(["agent", "values", "observations"], sort=False):
-        agent, values, count = map(str, key)
+    for key, rows in trained.groupby(["agent", "values", "observations", *own], sort=False):
+        agent, values, count = map(str, key[:3])
         least, _, most = values.partition("-")
-        runs = rows["n"].max()
+        runs, more = rows["n"].max(), dict(zip(own, key[3:], strict=True))
+        settings = {name: value for name, value in about.settings.items() if name != LOSS or more.get(LOSS) != WITHOUT}
         common = {
-            "core": about.cores[agent],
+            "core": agent,
             "learner": about.learner,
             "preset": about.preset,
             "least": int(least),
@@ -86,8 +100,9 @@ def agent_parts(
             "seeds": (SEEDS if pd.isna(runs) else int(runs)) if seeds is None else seeds,
             "observations": int(count) if observations is None else observations,
             **({"eoa": EPISODES_ACQUIRED} if rows["measure"].eq(ACQUIRED).any() else {}),
+            **({"distractors": int(str(more["distractors"]))} if "distractors" in more else {}),
         }
-        parts += [{**common, "settings": dict(about.settings), **games} for games in _games(rows)]
+        parts += [{**common, "settings": settings, **games} for games in _games(rows)]
     return parts
 
 
@@ -115,26 +130,44 @@ def judged_agents(table: str, long: pd.DataFrame, wanted: pd.DataFrame) -> pd.Da
         As `judged`: the number of values stands under `representation`, shots and samples under `grammar`, in per cent.
     """
     cells = wanted.rename(columns={**NAMES, "agent": "model"}).copy()
-    found = [_measured(AGENTS[table], long, cell) for cell in cells.to_dict("records")]
+    found = [_measured(long, cell) for cell in cells.to_dict("records")]
     cells = cells.assign(**{name: [one[name] for one in found] for name in found[0]})
-    cells["representation"] = "V " + cells["values"]
-    cells["grammar"] = [
-        "" if pd.isna(s) else f"S={s}, O={o}" for s, o in zip(cells["shots"], cells["samples"], strict=True)
-    ]
+    if STIMULI in cells:
+        cells["representation"], cells["grammar"] = "recall", cells[STIMULI]
+    else:
+        cells["representation"] = "V " + cells["values"]
+        cells["grammar"] = [
+            "" if pd.isna(s) else f"S={s}, O={o}" for s, o in zip(cells["shots"], cells["samples"], strict=True)
+        ]
+    if LOSS in cells:
+        cells["model"] += ", " + cells[LOSS] + " reconstruction"
+        cells["grammar"] += [f", K={k}" for k in cells["distractors"]]
     cells = with_distance(cells.assign(side="pair", hidden_size=USUAL_SIZE, cut=0))
-    cells["verdict"] = [verdict_of(cell) for _, cell in cells.iterrows()]
+    cells["verdict"] = [DRAWN if _is_drawn(cell) else verdict_of(cell) for _, cell in cells.iterrows()]
     return cells[COLUMNS].reset_index(drop=True)
 
 
-def _measured(about: AgentTable, long: pd.DataFrame, cell: Mapping[Any, Any]) -> dict[str, Any]:
+def _is_drawn(cell: pd.Series[Any]) -> bool:
+    """Return whether a cell was measured, and the paper draws its number without printing it."""
+    return bool(cell["seeds"]) and math.isnan(cell["published"])
+
+
+def _measured(long: pd.DataFrame, cell: Mapping[Any, Any]) -> dict[str, Any]:
     """Return mean, standard error and counts of the results that are of a cell, in per cent."""
     nothing = {"icy": math.nan, "icy_error": math.nan, "seeds": 0, "failed": 0, "tried": 0}
     name = COLUMN.get(cell["measure"], cell["measure"])
-    if pd.isna(cell["shots"]) or name not in long or not len(long):
+    if (STIMULI not in cell and pd.isna(cell["shots"])) or name not in long or not len(long):
         return nothing
-    core = long["model"].str.partition("+")[0].eq(about.cores.get(cell["model"], cell["model"]))
-    of = core & long["shots"].eq(cell["shots"]) & long["samples"].eq(cell["samples"])
-    of &= long["options"].fillna("").str.contains(rf"(?:^|, )values={cell['values']}(?:,|$)")
+    of = long["model"].str.partition("+")[0].eq(cell["model"])
+    options = long["options"].fillna("")
+    if STIMULI in cell:
+        of &= long["grammar"].eq(cell[STIMULI])
+    else:
+        of &= long["shots"].eq(cell["shots"]) & long["samples"].eq(cell["samples"])
+        of &= options.str.contains(rf"(?:^|, )values={cell['values']}(?:,|$)")
+    if LOSS in cell:
+        of &= long["distractors"].eq(cell["distractors"])
+        of &= options.str.contains(rf"(?:^|, ){LOSS}=").eq(cell[LOSS] != WITHOUT)
     rows = long[of]
     failed = rows["failed"].astype(bool)
     good = 100 * rows.loc[~failed, name].dropna().astype(float)

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from icy.core.csv_files import read_csv_table
-from icy.core.errors import unknown
+from icy.core.errors import UnknownNameError, quoted, unknown
+from icy.core.text import listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,6 +34,7 @@ WHOLE = (
     "bound",
     "samples",
     "shots",
+    "distractors",
     "observations",
 )  # stay whole numbers where some are missing
 
@@ -48,6 +50,7 @@ class PublishedTable:
         source: short name of the paper, as in "Perkins21".
         citation: of the paper.
         aliases: names of other tables with the same numbers or in the same file.
+        excerpts: names of other tables and figures, also of other papers, that print some of its numbers.
         protocol: how models were trained, if they were.
         meanings: attributes and values, as in "5x10"; "" if they differ between rows or there are none.
         vocab_size: number of tokens; None likewise.
@@ -57,7 +60,10 @@ class PublishedTable:
         ddof: delta degrees of freedom of printed deviations, which were divided by n - ddof; None if unknown.
         caveats: what to know before using the numbers.
         inferred: what in the data was inferred and is not in the paper.
-        reproduce: what can measure it again: a kind of job ("probe", "e2e", "s2b", "games"), "metrics", or "".
+        reproduce: the means to measure it again: a kind of job ("probe", "e2e", "s2b", "games"), "steps" (probes, by
+            their updates), "metrics", or "".
+        shown_by: where `reproduce` is "", a sentence with the command or the page that shows the thing.
+        page: the page of the documentation about it, without ".md", where benchmarks/reproduced has none.
 
     Example:
         >>> from icy.analysis import find_table
@@ -72,6 +78,7 @@ class PublishedTable:
     source: str
     citation: str
     aliases: tuple[str, ...] = ()
+    excerpts: tuple[str, ...] = ()
     protocol: str = ""
     meanings: str = ""
     vocab_size: int | None = None
@@ -82,6 +89,8 @@ class PublishedTable:
     caveats: str = ""
     inferred: str = ""
     reproduce: str = ""
+    shown_by: str = ""
+    page: str = ""
 
     @property
     def label(self) -> str:
@@ -91,7 +100,7 @@ class PublishedTable:
     @property
     def names(self) -> tuple[str, ...]:
         """All names that `find_table` accepts for it, in lower case."""
-        full = (self.id, *self.aliases)
+        full = (self.id, *self.aliases, *self.excerpts)
         short = [re.sub(r"/table(?=\d)", "/", name) for name in full]
         return tuple(dict.fromkeys([*full, *short, f"{self.source}/{self.label}".lower()]))
 
@@ -112,28 +121,148 @@ class PublishedTable:
 
 @dataclass(frozen=True)
 class PublishedFinding:
-    """What a paper says or draws without numbers.
+    """A table or figure of a paper without numbers in icy.
 
     Attributes:
         id: name in icy, as in "metarg22/recall".
-        title: one line.
-        words: what was found.
+        title: one line; "" if icy knows the number of the thing alone.
+        words: its content.
+        shown_by: a sentence with the command or the page that shows the thing.
         source: short name of the paper.
+        aliases: its numbers, as in "metarg22/figure4".
+        page: the page of the documentation about it, without ".md".
     """
 
     id: str
     title: str
     words: str
+    shown_by: str
     source: str
+    aliases: tuple[str, ...] = ()
+    page: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names that `icy reproduce` answers to, in lower case."""
+        return (self.id, *self.aliases)
+
+
+@dataclass(frozen=True)
+class PublishedName:
+    """A table or figure by one of its names, as `icy list published` lists it.
+
+    Attributes:
+        name: as in "icy22/table16".
+        of: the table or finding that it is, or is a part of.
+        title: one line.
+    """
+
+    name: str
+    of: PublishedTable | PublishedFinding
+    title: str
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether `icy reproduce` measures it again."""
+        return isinstance(self.of, PublishedTable) and bool(self.of.reproduce)
+
+
+def published_sources() -> dict[str, dict[str, str]]:
+    """Return the papers by the first part of the names of their tables: for each its `name` and `citation`."""
+    return {key: {name: one[name] for name in ("name", "citation")} for key, one in _file()["source"].items()}
 
 
 def published_findings() -> list[PublishedFinding]:
-    """Return what the papers found without printing a number."""
-    found = _file()
-    return [
-        PublishedFinding(**finding, source=found["source"][finding["id"].partition("/")[0]]["name"])
-        for finding in found["finding"]
-    ]
+    """Return the tables and figures without numbers in icy, paper by paper."""
+    return list(_findings())
+
+
+def published_names() -> list[PublishedName]:
+    """Return every table and figure of the papers by each of its names, paper by paper, in the order of their numbers.
+
+    Example:
+        >>> from icy.analysis.literature.catalogue import published_names
+        >>> [(one.name, one.of.id) for one in published_names() if one.name.startswith("icy22/table1")][-2:]
+        [('icy22/table18', 'perkins21/table17'), ('icy22/table19', 'icy22/table6')]
+    """
+    found = []
+    for entry in _entries():
+        found.append(PublishedName(entry.id, entry, entry.title or "Known by its number alone"))
+        found += [PublishedName(name, entry, f"In {entry.id}: {entry.title}") for name in entry.aliases]
+        if isinstance(entry, PublishedTable):
+            found += [PublishedName(name, entry, f"An excerpt of {entry.id}") for name in entry.excerpts]
+    return sorted(found, key=_place)
+
+
+def _entries() -> list[PublishedTable | PublishedFinding]:
+    return [*_catalogue(), *_findings()]
+
+
+def _place(one: PublishedName) -> tuple[int, bool, str, int]:
+    paper, _, name = one.name.partition("/")
+    word, number = _numbered(name)
+    return list(_file()["source"]).index(paper), number is None, word if number is not None else "", number or 0
+
+
+def _numbered(name: str) -> tuple[str, int | None]:
+    """Return a name without the number at its end, and the number."""
+    found = re.fullmatch(r"(.*?)(\d*)", name)
+    assert found is not None
+    return found[1], int(found[2]) if found[2] else None
+
+
+def why_not_measured(name: str) -> str:
+    """Return a sentence about a table or figure that `icy reproduce` does not measure; "" if it does.
+
+    Raises:
+        UnknownNameError: no table or figure has this name.
+    """
+    found = find_published(name)
+    if found.is_measured:
+        return ""
+    if not found.of.shown_by:
+        known = f"icy knows {found.name} by its number alone, and does not know which of its numbers are printed there"
+        return f"{known}; {_targets(found.of.source)}"
+    what = f"{found.name} ({found.of.title})"
+    words = found.of.words + " " if isinstance(found.of, PublishedFinding) else ""
+    return f"`icy reproduce` does not measure {what}. {words}{found.of.shown_by}"
+
+
+def _targets(source: str) -> str:
+    names = [t.id for t in _catalogue() if t.reproduce and source in (t.source, *_papers(t.excerpts))]
+    return f"of {source}, `icy reproduce` measures {listed(names)}."
+
+
+def _papers(names: tuple[str, ...]) -> set[str]:
+    return {_file()["source"][name.partition("/")[0]]["name"] for name in names}
+
+
+def find_published(name: str) -> PublishedName:
+    """Return the table or figure of this name, with numbers in icy or without.
+
+    Raises:
+        UnknownNameError: no table or figure has this name.
+    """
+    plain = "".join(name.lower().split())
+    known = {one.name: one for one in published_names()}
+    if plain in known:
+        return known[plain]
+    for entry in _entries():
+        if plain in entry.names:
+            return known[entry.id]
+    raise _unknown(name)
+
+
+def _unknown(name: str) -> UnknownNameError:
+    """Make an error for a name of no table or figure, which suggests none of another number."""
+    paper, _, rest = "".join(name.lower().split()).partition("/")
+    number = _numbered(rest or paper)[1]
+    hint = "`icy list published` shows all."
+    if rest and number is not None and paper in _file()["source"]:
+        source = _file()["source"][paper]["name"]
+        return UnknownNameError(f"No table or figure of {source} is called {quoted(name)}; {_targets(source)} {hint}")
+    names = [one.name for one in published_names() if number is None or _numbered(one.name)[1] == number]
+    return unknown("published table or figure", name, names, hint)
 
 
 def published_tables() -> list[PublishedTable]:
@@ -152,10 +281,9 @@ def find_table(name: str) -> PublishedTable:
     """
     tables = {known: table for table in _catalogue() for known in table.names}
     found = tables.get("".join(name.lower().split()))
-    if found is None:
-        known = [known for table in _catalogue() for known in (table.id, *table.aliases)]
-        raise unknown("published table", name, known, "`icy list published` shows all.")
-    return found
+    if found is not None:
+        return found
+    raise UnknownNameError(f"icy holds no numbers of {find_published(name).name}; `icy list published` shows all.")
 
 
 def published(name: str) -> pd.DataFrame:
@@ -229,14 +357,30 @@ def _file() -> dict[str, Any]:
 
 @cache
 def _catalogue() -> tuple[PublishedTable, ...]:
+    return tuple(_entry(table) for table in _file()["table"])
+
+
+@cache
+def _findings() -> tuple[PublishedFinding, ...]:
     found = _file()
-    return tuple(_entry(table, found["source"]) for table in found["table"])
+    whole = found["finding"]
+    for source in found["source"].values():
+        whole = [*whole, *({"id": name, "title": "", "words": "", "shown_by": ""} for name in source.get("others", ()))]
+    return tuple(
+        PublishedFinding(**{**one, "aliases": tuple(one.get("aliases", ()))}, source=_source(one["id"])["name"])
+        for one in whole
+    )
 
 
-def _entry(table: dict[str, Any], sources: dict[str, dict[str, str]]) -> PublishedTable:
-    source = sources[table["id"].partition("/")[0]]
-    lists = {name: tuple(table.get(name, ())) for name in ("aliases", "seeds")}
+def _entry(table: dict[str, Any]) -> PublishedTable:
+    source = _source(table["id"])
+    lists = {name: tuple(table.get(name, ())) for name in ("aliases", "excerpts", "seeds")}
     return PublishedTable(**{**table, **lists}, source=source["name"], citation=source["citation"])
+
+
+def _source(id: str) -> dict[str, str]:
+    source: dict[str, str] = _file()["source"][id.partition("/")[0]]
+    return source
 
 
 @cache

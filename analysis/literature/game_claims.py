@@ -14,6 +14,7 @@ NEARLY_NONE = 0.01  # of paraphrases; as printed
 COLLAPSED = 0.1  # AMI of rules of four concepts in Thing; printed are .03 and .05
 WIDE = 64  # bits of a word
 NEAR_PERFECT, NEAR_ZERO = 0.95, 0.1  # accuracy and CBM of wide words; printed are .97 and .99, .01 and .01
+FEWEST = 3  # games of a world that a correlation is taken over
 HOLDS, FAILS, IN_PART, UNKNOWN = "holds", "does not hold", "holds in part", "not measured"
 
 
@@ -39,7 +40,7 @@ Games = list[Game]
 
 
 def claims(games: Games) -> pd.DataFrame:
-    """Judge the claims a to f of the printed numbers.
+    """Judge the claims of the printed numbers, of CLAIMS.
 
     Args:
         games: that were measured; see `games_of_results`.
@@ -87,7 +88,7 @@ def _game(rows: pd.DataFrame, values: Mapping[str, float]) -> Game:
     return Game(str(first["world"]), str(first["channel"]), length, size, words, values)
 
 
-MEASURES = ("accuracy", "cbm", "ami", "paraphrase_rate", "unmatched_rate", "unique_words")
+MEASURES = ("accuracy", "cbm", "ami", "ambiguity_rate", "paraphrase_rate", "unmatched_rate", "unique_words")
 
 
 def _pairs(
@@ -162,6 +163,24 @@ def _wide(games: Games) -> Iterator[Finding]:
         yield said, accuracy > NEAR_PERFECT and score < NEAR_ZERO
 
 
+def _correlation(games: Games) -> Iterator[Finding]:
+    for world in dict.fromkeys(game.world for game in games):
+        there = [g for g in games if g.world == world and g.concepts and g.channel in PUBLISHED_CHANNELS]
+        values = pd.DataFrame([g.values for g in there if {"ami", "accuracy"} <= set(g.values)])
+        if len(values) >= FEWEST and values["ami"].nunique() > 1 and values["accuracy"].nunique() > 1:
+            found = values["ami"].corr(values["accuracy"])
+            yield f"{world}: Pearson's correlation {found:.2f} over {len(values)} games", found > 0
+
+
+def _ambiguity(games: Games) -> Iterator[Finding]:
+    for game in [g for g in games if g.concepts and g.channel in PUBLISHED_CHANNELS]:
+        if {"ambiguity_rate", "paraphrase_rate"} <= set(game.values):
+            ambiguous, paraphrases = game.values["ambiguity_rate"], game.values["paraphrase_rate"]
+            said = f"{game.channel} {_title(game)}: ambiguous {ambiguous:.2f}, paraphrases {paraphrases:.2f}"
+            yield said, ambiguous > paraphrases
+
+
+PUBLISHED_CHANNELS = ("gs", "qt")
 CLAIMS: dict[str, tuple[str, Callable[[Games], Iterable[Finding]]]] = {
     "a": ("QT is above GS in accuracy.", _channels),
     "b": ("Longer rules lower accuracy.", _lengths),
@@ -169,4 +188,6 @@ CLAIMS: dict[str, tuple[str, Callable[[Games], Iterable[Finding]]]] = {
     "d": ("QT has paraphrases, GS nearly none.", _paraphrases),
     "e": ("AMI collapses with rules of four concepts in Thing.", _collapse),
     "f": ("Words of 64 bits give nearly perfect accuracy and CBM of about 0.", _wide),
+    "g": ("AMI rises with accuracy over the games of a world.", _correlation),
+    "h": ("The score falls short of 1 by ambiguity more than by paraphrases.", _ambiguity),
 }

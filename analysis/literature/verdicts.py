@@ -20,13 +20,16 @@ from .agreement import NAMES, with_distance
 FAR = 0.99  # confidence of the interval beyond which a cell differs
 MIN_CELLS = 5  # that can be told, for a verdict on all
 DECIDED = ("agrees", "near", "differs", "failed")
+DRAWN = "drawn"
 UNDECIDED = {  # verdicts on what was measured and cannot be told: what is the matter with so many cells
     "unfinished": "{} of which seeds are still to be trained",
     "one seed": "{} of one seed",
     "cut in both": "{} cut at the cap in both",
     "cut in one": "{} cut at the cap in one of the two",
+    DRAWN: "{} that the paper draws without numbers",
     "undecided": "{} without an error here or in the paper",
 }
+DECIMALS = {"ratio": (2, ""), "steps": (0, ",")}  # and a separator of thousands; of other measures (3, "")
 CELL = ["representation", "side", "model", "hidden_size", "grammar", "measure"]
 COLUMNS = [
     *CELL,
@@ -211,11 +214,11 @@ class Verdict:
         part = f" ({', '.join(about)})" if about else ""
         reasons = ", ".join(UNDECIDED[name].format(count) for name, count in self.undecided.items())
         rank = "" if math.isnan(self.correlation) else f", Spearman's correlation over cells {self.correlation:.2f}"
-        away = (
-            "none gave a result." if math.isnan(self.difference) else f"median difference {self.difference:.3f}{rank}."
-        )
+        away = "none gave a result" if math.isnan(self.difference) else f"median difference {self.difference:.3f}{rank}"
+        if set(self.undecided) == {DRAWN} and self.word == "undecided":
+            return f"Measured: {reasons}{part}."
         if self.word == "undecided":
-            return f"Undecided: of {self.measured} cells{part} none can be told: {reasons}; {away}"
+            return f"Undecided: of {self.measured} cells{part} none can be told: {reasons}; {away}."
         chance = "" if math.isnan(self.expected) else f", where chance alone would let {self.expected:.1f}"
         if self.together < 1 - CONFIDENCE:
             chance += f", and all together lie further away than chance allows (Fisher's p {p_text(self.together)})"
@@ -224,7 +227,7 @@ class Verdict:
         which = " that can be told" if reasons else ""
         return (
             f"{self.phrase.capitalize()}: {self.agree} of {self.decided} cells{which}{part} agree by the 95 % interval "
-            f"of the difference{chance}{shows}{rest}; {away}"
+            f"of the difference{chance}{shows}{rest}; {away}."
         )
 
 
@@ -273,20 +276,26 @@ def shown(cells: pd.DataFrame) -> pd.DataFrame:
     several = cells["measure"].nunique() > 1
     rows = []
     for cell in cells.to_dict("records"):
-        decimals = 2 if cell["measure"] == "ratio" else 3
+        how = DECIMALS.get(cell["measure"], (3, ""))
         away = cell["distance"]
         rows.append(
             {
                 "model": model_name(cell["model"], cell["hidden_size"]),
                 "grammar": cell["grammar"],
                 **({"measure": cell["measure"]} if several else {}),
-                "icy": number(cell["icy"], cell["icy_error"], decimals) + CUT * (cell["cut"] > 0)
-                if cell["seeds"]
-                else "-",
+                "icy": number(cell["icy"], cell["icy_error"], *how) + CUT * (cell["cut"] > 0) if cell["seeds"] else "-",
                 "seeds": str(cell["seeds"]),
-                "published": number(cell["published"], cell["published_error"], decimals),
+                "published": _printed(cell, how),
                 "distance": "-" if math.isnan(away) else f"{round(away, 1) + 0.0:+.1f}",
                 "verdict": cell["verdict"],
             }
         )
     return pd.DataFrame(rows)
+
+
+def _printed(cell: Mapping[Any, Any], how: tuple[int, str]) -> str:
+    """Return a published number as text: the bound of a run that was stopped early; "-" where it is only drawn."""
+    bound = cell.get("bound", math.nan)
+    if not math.isnan(bound):
+        return f">{bound:,.0f}"
+    return "-" if math.isnan(cell["published"]) else number(cell["published"], cell["published_error"], *how)

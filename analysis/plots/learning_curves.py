@@ -14,9 +14,10 @@ from matplotlib.ticker import FixedLocator, NullLocator
 from icy.analysis import style
 from icy.analysis.cells import SPREADS, checked_spread
 from icy.analysis.order import in_order, without_hashes
+from icy.analysis.tables.options import split_shared
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted
-from icy.records.kinds import kind_of
+from icy.records.kinds import kind_of, points_of
 from icy.records.load import Results, long_of
 from icy.records.record import Record
 
@@ -25,6 +26,8 @@ from .panels import Block, blocks, records_of, title_and_notes
 PANEL_HEIGHT = 1.35  # inches
 LOG_FROM = 8  # ratio of the longest run's steps to the shortest's above which the axis is logarithmic
 THIN: dict[str, Any] = {"linewidth": 0.6, "alpha": 0.6}
+DOTTED: dict[str, Any] = {"color": style.GREY, "linewidth": style.LINE, "linestyle": ":"}
+RECONSTRUCTED = "reconstructed"  # a number of a point of the curves of agents of S2B
 TARGET: dict[str, Any] = {"color": style.GREY, "linewidth": 0.8, "linestyle": "--"}
 
 
@@ -38,6 +41,8 @@ def curves(
     axes: Axes | Sequence[Axes] | None = None,
 ) -> Figure:
     """Draw accuracy at every evaluation: a panel per model, a line per grammar, a band over seeds.
+
+    Of agents with a reconstruction loss (`icy s2b train`), a dotted line is the mean reconstruction accuracy.
 
     The runs of a grammar may differ in length. The thick line and the band cover the evaluations that all its seeds
     have; after these each seed is a thin line, up to a mark where it ended, which is hollow if it was cut at the cap.
@@ -63,6 +68,7 @@ def curves(
     if not with_curve:
         raise InvalidSettingError(_nothing(records))
     runs, long = without_hashes(_evaluations(with_curve)), without_hashes(long_of(with_curve))
+    shared, long["options"] = split_shared(long["options"].fillna("").tolist())
     found = [(_name(block, line.label), line.long) for block in blocks(long) for line in block.lines]
     names = [name for name, _ in found]
     width = width or style.WIDTH
@@ -78,15 +84,19 @@ def curves(
     )
     looks = style.grammar_looks(in_order(long["grammar"]))
     for ax, (name, part) in zip(drawn, found, strict=True):
-        _panel(ax, runs[runs["key"].isin(part["key"])], looks, spread)
+        own = runs[runs["key"].isin(part["key"])]
+        _panel(ax, own, looks, spread)
+        _reconstruction(ax, own, looks)
         _target_line(ax, part)
         style.head(ax, name, width / across)
     _updates_axis(drawn, runs, log)
     counted = " or ".join(dict.fromkeys(kind_of(r).counted for r in with_curve))
     style.outer_labels(drawn, across if axes is None else 1, counted, ["accuracy"] * len(drawn))
-    style.legend(figure, drawn, axes is None, _handles(looks, long), handlelength=3)
+    handles = _handles(looks, long, bool(runs[RECONSTRUCTED].notna().any()))
+    style.legend(figure, drawn, axes is None, handles, handlelength=3)
     lost = len(records) - len(with_curve)
-    style.entitle(figure, drawn, axes is None, title, title_and_notes(long)[0], _notes(runs, spread, lost))
+    notes = [*_notes(runs, spread, lost), *([f"all panels: {shared}"] if shared else [])]
+    style.entitle(figure, drawn, axes is None, title, title_and_notes(long)[0], notes)
     return figure
 
 
@@ -108,12 +118,15 @@ def _has_accuracy(record: Record) -> bool:
 
 
 def _evaluations(records: Sequence[Record]) -> pd.DataFrame:
-    """Return a row per evaluation: key, grammar, seed, reason, steps, accuracy."""
+    """Return a row per evaluation: key, grammar, seed, reason, steps, accuracy, reconstruction accuracy or NaN."""
     rows = []
     for r in records:
-        place = kind_of(r).curve.index("accuracy")
-        rows += [(r["key"], r["grammar"], r["seed"], r["reason"], point[0], point[place]) for point in r["curve"]]
-    return pd.DataFrame(rows, columns=["key", "grammar", "seed", "reason", "steps", "accuracy"])
+        for point in r["curve"]:
+            read = dict(zip(points_of(r), point, strict=False))
+            about = (r["key"], r["grammar"], r["seed"], r["reason"], point[0])
+            rows.append((*about, read["accuracy"], read.get(RECONSTRUCTED)))
+    columns = ["key", "grammar", "seed", "reason", "steps", "accuracy", RECONSTRUCTED]
+    return pd.DataFrame(rows, columns=columns).astype({RECONSTRUCTED: float})
 
 
 def _name(block: Block, label: str) -> str:
@@ -126,6 +139,13 @@ def _panel(ax: Axes, runs: pd.DataFrame, looks: dict[str, style.Look], spread: s
         _draw(ax, part, looks[grammar], spread, grammar)
     ax.set_ylim(0, 1.03)
     style.tidy(ax)
+
+
+def _reconstruction(ax: Axes, runs: pd.DataFrame, looks: dict[str, style.Look]) -> None:
+    """Draw the mean reconstruction accuracy over the seeds that have one."""
+    for grammar, part in runs.dropna(subset=[RECONSTRUCTED]).groupby("grammar", sort=False):
+        mean = part.groupby("steps")[RECONSTRUCTED].mean()
+        ax.plot(mean.index, mean, **{**DOTTED, "color": looks[str(grammar)].colour})
 
 
 def _draw(ax: Axes, part: pd.DataFrame, look: style.Look, spread: str, label: str) -> None:
@@ -177,13 +197,14 @@ def _updates_axis(axes: Sequence[Axes], runs: pd.DataFrame, log: bool | None) ->
         ax.set_xlim(0, last * 1.02)
 
 
-def _handles(looks: Mapping[str, style.Look], long: pd.DataFrame) -> list[Line2D]:
-    """Return the lines of a legend: one per grammar, and the target if there is one."""
+def _handles(looks: Mapping[str, style.Look], long: pd.DataFrame, reconstructed: bool) -> list[Line2D]:
+    """Return the lines of a legend: one per grammar, and the reconstruction and the target where there are any."""
     mark: dict[str, Any] = {"markersize": 3.5, "markeredgewidth": 0.7, "linewidth": style.LINE}
     lines = [
         Line2D([], [], color=look.colour, linestyle=look.dash, marker=look.marker, label=grammar, **mark)
         for grammar, look in looks.items()
     ]
+    lines += [Line2D([], [], **DOTTED, label="reconstruction accuracy")] if reconstructed else []
     return lines + ([Line2D([], [], **TARGET, label="target")] if long["target"].notna().any() else [])
 
 

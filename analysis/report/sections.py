@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import pandas as pd
 
@@ -23,6 +23,7 @@ MOST_POINTS = 60  # of a learning curve: a line of some hundred pixels shows no 
 LEAST_POINTS = 4  # of a learning curve in a report of very many
 ALL_POINTS = 300_000  # of the curves of a section: some 4 MB, which a browser still reads in a moment
 DIGITS = 4
+Lines: TypeAlias = list[list[float | None]]  # a curve, as a list per name
 RUN = ("row", "grammar", "seed", "value", "cut", "failed", "reason", "error", "steps", "seconds", "curve")
 COUNTS = ("parameters", "seeds", "concat steps")  # labels of tables that tell no rows apart
 
@@ -268,11 +269,11 @@ class Section:
                 found.append({**about, "easy": _mean(easy, self.log), "hard": _mean(hard, self.log)})
         return found
 
-    def _runs(self) -> tuple[list[list[list[float]]], list[list[Any]]]:
+    def _runs(self) -> tuple[list[Lines], list[list[Any]]]:
         """Return all curves, and a list per run whose last number is the place of its curve, or -1."""
         of_key = {record["key"]: curve for record in self.records if (curve := record.get("curve"))}
         most = min(MOST_POINTS, max(LEAST_POINTS, ALL_POINTS // max(1, len(of_key))))
-        curves: list[list[list[float]]] = []
+        curves: list[Lines] = []
         runs = []
         for about in self.long.to_dict("records"):
             shown = thinned(of_key.get(about["key"], ()), len(self.points), most)
@@ -296,19 +297,19 @@ class Section:
         return found
 
 
-def thinned(curve: Sequence[Sequence[float | None]], names: int, most: int = MOST_POINTS) -> list[list[float]]:
+def thinned(curve: Sequence[Sequence[float | None]], names: int, most: int = MOST_POINTS) -> Lines:
     """Return a curve with at most `most` points, the last among them, as a list per name.
 
     Example:
         >>> thinned([[0, 0.5], [50, 0.75]], 2)
         [[0, 50], [0.5, 0.75]]
     """
-    points = [point for point in curve if len(point) >= names and all(map(_is_number, point[:2]))]
+    points = [point for point in curve if len(point) >= 2 and all(map(_is_number, point[:2]))]
     if not points:
         return []
     step = -(-len(points) // most)
     kept = points[::-1][::step][::-1]
-    return [[_plain(point[place]) for point in kept] for place in range(names)]
+    return [[_plain(point[place]) if place < len(point) else None for point in kept] for place in range(names)]
 
 
 def _is_number(value: Any) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 
@@ -16,6 +16,19 @@ def told_options(text: str) -> dict[str, str]:
         {'a.b': '1', 'c': '[1, 2]'}
     """
     return dict(part.split("=", 1) for part in re.split(r", (?=[\w.]+=)", text) if "=" in part)
+
+
+def split_shared(texts: Sequence[str]) -> tuple[str, list[str]]:
+    """Return the options shared by all rows of a long table, and the other options of each row.
+
+    Example:
+        >>> split_shared(["a=1, b=2", "a=1, b=3"])
+        ('a=1', ['b=2', 'b=3'])
+    """
+    told = [told_options(text) for text in texts]
+    shared = set.intersection(*(set(one.items()) for one in told)) if len(set(texts)) > 1 else set()
+    rest = [", ".join(f"{name}={value}" for name, value in one.items() if (name, value) not in shared) for one in told]
+    return ", ".join(f"{name}={value}" for name, value in sorted(shared)), rest if shared else list(texts)
 
 
 def shown_settings(told: Mapping[str, str]) -> Iterator[str]:

@@ -11,6 +11,7 @@ import pandas as pd
 from icy.analysis.cells import SPREADS, Cell, cell_of, cell_of_values, checked_spread
 from icy.analysis.conventions import of_columns
 from icy.analysis.literature.catalogue import published
+from icy.config.presets import OLD_PRESETS
 from icy.core.conventions import read_conventions
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted
@@ -84,12 +85,12 @@ def with_deaf(rows: pd.DataFrame, floors: pd.DataFrame) -> pd.DataFrame:
     return merged.assign(deaf=math.nan if best is None else merged[best])
 
 
-def published_text_models(games: Sequence[tuple[int, int]]) -> list[Line]:
+def published_text_models(games: Sequence[tuple[int, int]], form: str) -> list[Line]:
     """Return rows of the published text models, for games of some shots S and samples O; see `evaluation_table`.
 
-    They are labelled by model, S, O, K and the number of seeds; spreads are standard deviations.
+    They are labelled by model, S, O, K, form of the prompt and the number of seeds; spreads are standard deviations.
     """
-    return _published("metarg24/llm", "zsct", games, ["0"])
+    return _published("metarg24/llm", "zsct", games, ["0", form])
 
 
 def published_acquisition(games: Sequence[tuple[int, int]]) -> list[Line]:
@@ -124,6 +125,7 @@ LEARNED = {  # likewise, of languages that are learned
     **{name: name for name in ("topsim", "posdis", "bosdis", "distinct")},
     ACQUIRED: "EoA",
 }
+RECONSTRUCTED = "reconstructed"
 GAME = {"values": "V", "shots": "S", "samples": "O", "distractors": "K"}
 
 
@@ -143,6 +145,7 @@ def training_table(results: Results, spread: str = "sd", *, compare: Any = None,
     if compare is not None:
         raise InvalidSettingError("Trained agents are compared with nothing yet; leave out compare (--compare).")
     long = long_of(results, empty=True)
+    long = long.assign(preset=long["preset"].replace(dict(OLD_PRESETS)))
     told = [told_options(str(text)) for text in long["options"]]
     long = long.assign(values=[one.pop("values", "") for one in told])
     shown = [name for name in GAME if name == "values" or long[name].notna().any()]
@@ -153,7 +156,8 @@ def training_table(results: Results, spread: str = "sd", *, compare: Any = None,
     labels = {"model": "agent", "grammar": "speaker", **{name: GAME[name] for name in shown}}
     labels |= {"preset": "preset"} if long["preset"].nunique() > 1 else {}
     labels |= {"further": "settings"} if (long["further"] != "").any() else {}
-    headings = TRAINED | {name: said for name, said in LEARNED.items() if name in long and long[name].notna().any()}
+    further = {RECONSTRUCTED: RECONSTRUCTED, **LEARNED}
+    headings = TRAINED | {name: said for name, said in further.items() if name in long and long[name].notna().any()}
     lines: list[Line] = []
     for key, part in long.groupby(list(labels), sort=False, dropna=False):
         cells = {
@@ -179,6 +183,8 @@ def _training_notes(long: pd.DataFrame, shown: Sequence[str], spread: str) -> li
         f"{QUERY}: zero-shot compositional test accuracy (ZSCT), %; {DEAF}: that of the best of those who never "
         "listen, in some of the same episodes"
     ]
+    if RECONSTRUCTED in shown:
+        notes.append(f"{RECONSTRUCTED}: stimulus components that are predicted from the core's state to within 0.05, %")
     if learned := [name for name in LEARNED if name in shown]:
         said = f"{', '.join(LEARNED[name] for name in learned)}: times 100"
         notes.append(f"{said}; distinct: share of meanings with messages of their own")

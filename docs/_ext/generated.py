@@ -20,6 +20,7 @@ from typing import Any
 
 import click
 import numpy as np
+from papers import papers
 
 import icy
 from icy.analysis.order import in_order
@@ -40,6 +41,9 @@ def part(function: Part) -> Part:
     """Register a function as a part, under its name."""
     PARTS[function.__name__.replace("_", "-")] = function
     return function
+
+
+part(papers)
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[object]], numbers: Collection[int] = ()) -> str:

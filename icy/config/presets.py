@@ -6,6 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+OLD_PRESETS: Mapping[str, str] = {"metarg24": "near32"}
+"""Presets of agents of S2B by their names in older records, and their names today. New records do not have the old
+names: the preset "metarg24" of today has the settings of "metarg22", and is filed under that name."""
+
 RUN_KINDS = ("probe", "e2e")  # one side alone, or a pair
 
 

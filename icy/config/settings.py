@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, get_args
 
 from icy.core.checks import LARGEST_NUMBER, real_number
@@ -192,7 +192,7 @@ class TrainingSettings:
         idle = {f.name for f in fields(self) if any(here[n] not in f.metadata.get(n, (here[n],)) for n in here)}
         idle |= {f.name for f in fields(self) if SILENT in f.metadata and getattr(self, f.name) == f.default}
         idle.add("check_every" if self.check_every is None else "check_growth")
-        return {name: value for name, value in asdict(self).items() if name not in idle}
+        return {name: value for name, value in vars(self).items() if name not in idle}
 
     def steps(self, updates: int) -> int:
         """Return the number of steps to report after so many updates."""

@@ -13,8 +13,9 @@ from icy.analysis.report.sections import Section
 from icy.core.errors import InvalidSettingError
 from icy.core.files import write_atomically
 from icy.core.text import listed
-from icy.records.kinds import kind_of_rows
+from icy.records.kinds import STEPS_AND_ACCURACY, kind_of_rows
 from icy.records.load import Results, long_of, records_in
+from icy.records.record import Record
 
 from .results import read_results, table_of
 
@@ -60,8 +61,16 @@ def report_sections(results: Results, spread: str = "sd", compare: Any = None) -
         kind = kind_of_rows(part)
         options = {"compare": compare} if kind.table is None and compare is not None else {}
         own = [records[key] for key in part["key"] if key in records]
-        found.append(Section(name, kind.noun, table_of(kind, part, spread, **options), part, own, kind.curve))
+        points = _measured(kind.curve, own)
+        found.append(Section(name, kind.noun, table_of(kind, part, spread, **options), part, own, points))
     return found
+
+
+def _measured(names: Sequence[str], records: Sequence[Record]) -> tuple[str, ...]:
+    """Return the names of the numbers of learning curves without the last ones, if no record has these."""
+    points = [point for record in records for point in record.get("curve", ())]
+    most = max((n + 1 for point in points for n, value in enumerate(point) if value is not None), default=0)
+    return tuple(names[: max(most, len(STEPS_AND_ACCURACY))])
 
 
 def by_protocol(long: pd.DataFrame) -> Sequence[tuple[str, pd.DataFrame]]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from icy.config.options import RepresentationName, ReproduceOptions
 from icy.config.specs import RETRIES, RUNNING, EndToEndSpec, ReproduceSpec, SweepSpec, spell_out
+from icy.core.checks import seed_list
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.registry import canonical
 from icy.core.surroundings import standard_state
@@ -69,7 +70,7 @@ def reproduce(
         What was measured, cell by cell beside what was printed.
 
     Raises:
-        IcyError: no such table, one that is not a matter of training, a model that is in no table, and the like.
+        IcyError: no such table, one that icy does not measure, a model that is in no table, and the like.
         KeyboardInterrupt: at Ctrl-C. Finished replicates are kept; uncaught, it ends a script with a sentence.
 
     Example:
@@ -80,6 +81,8 @@ def reproduce(
         [['Hashtable', 'perm', 1.0, 'agrees']]
     """
     asked = Reproducing.of(ReproduceSpec.asked(table=table, only=only, **options))
+    if not asked.trains:
+        return asked.measure()
     return asked.run(asked.plan(), watching(with_progress(watcher, progress), asked.spec.track, asked.spec.out))
 
 
@@ -108,16 +111,12 @@ class Reproducing:
             UnknownNameError: no such table, or a name in no published table.
             InvalidSettingError: a table that `icy.reproduce` cannot measure, or one with nothing of what was asked for.
         """
-        from icy.analysis.literature.catalogue import find_table, published
+        from icy.analysis.literature.catalogue import find_table, published, why_not_measured
         from icy.analysis.literature.games import with_names
 
-        _require_numbers(spec.table)
+        if said := why_not_measured(spec.table):
+            raise InvalidSettingError(said)
         source = find_table(spec.table)
-        if source.reproduce not in PLANNERS:
-            other = "`icy metrics` measures languages." if source.reproduce == "metrics" else "icy cannot measure it."
-            raise InvalidSettingError(
-                f"{source.id} ({source.title}) is not a matter of training one side or a pair; {other}"
-            )
         cells = published(source.id)
         if source.reproduce == "games":
             cells = with_names(cells, source.id)
@@ -128,9 +127,10 @@ class Reproducing:
             ("grammar", spec.grammar),
             ("representation", spec.representation),
         ):
+            column = "search" if column == "model" and "search" in cells else column
             cells = _only(cells, column, _listed(patterns), source.id)
         asked = cls(spec, source, cells)
-        return asked.fastest() if spec.quick and not _listed(spec.only) else asked
+        return asked.fastest() if asked.trains and spec.quick and not _listed(spec.only) else asked
 
     def fastest(self) -> Reproducing:
         """Return the cells of the row that is expected to train in the least time.
@@ -151,6 +151,19 @@ class Reproducing:
             raise InvalidSettingError(f"Nothing that was asked for of {self.source.id} learns.")
         cheap = sorted(plans, key=lambda found: found[0])[:COUNTED]
         return min(cheap, key=lambda found: _cost(found[1], counted=True))[2]
+
+    @property
+    def trains(self) -> bool:
+        """Whether the table is of models, and not of languages alone."""
+        return self.source.reproduce in PLANNERS
+
+    def measure(self) -> Reproduction:
+        """Measure languages, and compare them with the printed numbers; nothing is trained or kept."""
+        return Reproduction(self.source, ProbeResult([]), self.wanted, self.language_seeds())
+
+    def language_seeds(self) -> tuple[int, ...]:
+        """Return the seeds of the languages: those asked for, or the paper's."""
+        return tuple(seed_list(list(self.source.seeds) if self.spec.seeds is None else self.spec.seeds))
 
     def plan(self) -> Plan:
         """Plan the training."""
@@ -185,6 +198,18 @@ def _probes(asked: Reproducing) -> Plan:
         for grammars, models in _alike(rows).items():
             seeds = asked.seeds(rows["n"].max())
             parts.append({**about, "model": models, "grammar": list(grammars) or ["concat"], "seeds": seeds})
+    return make_sweep(SweepSpec(parts=parts, **asked.shared()))
+
+
+def _steps(asked: Reproducing) -> Plan:
+    """Plan the senders of a table of numbers of updates."""
+    from icy.analysis.literature.step_counts import step_parts
+
+    parts = step_parts(asked.wanted, asked.spec.seeds)
+    for part in parts:
+        part["settings"] = {**part["settings"], **asked.spec.settings}
+    if not parts:
+        raise InvalidSettingError(f"Nothing that was asked for of {asked.source.id} learns.")
     return make_sweep(SweepSpec(parts=parts, **asked.shared()))
 
 
@@ -248,7 +273,9 @@ def _together(plans: list[Plan]) -> Plan:
     return replace(plans[0], rows=tuple(row for plan in plans for row in plan.rows), workers=workers)
 
 
-PLANNERS = {"probe": _probes, "e2e": _pairs, "s2b": _agents, "games": _games}
+PLANNERS = {
+    "probe": _probes, "steps": _steps, "e2e": _pairs, "s2b": _agents, "recall": _agents, "games": _games,
+}  # fmt: skip
 
 
 def _alike(rows: pd.DataFrame, keep_concat: bool = False) -> dict[tuple[str, ...], list[str]]:
@@ -305,25 +332,10 @@ def _elsewhere(column: str, pattern: str) -> list[str]:
     from icy.analysis.literature.catalogue import published, published_tables
     from icy.analysis.literature.games import with_names
 
-    tables = [table for table in published_tables() if table.reproduce in PLANNERS]
+    tables = [table for table in published_tables() if table.reproduce]
     every = {t.id: with_names(published(t.id), t.id) if t.reproduce == "games" else published(t.id) for t in tables}
     names = {id: cells.get(column, pd.Series(dtype=str)).unique() for id, cells in every.items()}
     return [id for id, there in names.items() if any(_fits(str(name), pattern) for name in there)]
-
-
-def _require_numbers(table: str) -> None:
-    """Refuse a finding without numbers.
-
-    Raises:
-        InvalidSettingError: it is one.
-    """
-    from icy.analysis.literature.catalogue import published_findings
-
-    for finding in published_findings():
-        if finding.id == table.strip().lower():
-            raise InvalidSettingError(
-                f"{finding.source} gives no numbers of {finding.id} to hold results against. {finding.words}"
-            )
 
 
 def _cost(plan: Plan, counted: bool) -> float:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 AGENTS = {"model": "agent", "grammar": "game"}  # headings of what stands in for models and grammars
 GAMES = {"model": "row", "grammar": ""}
+LANGUAGES = {"model": "search"}
 
 
 # -- the page ----------------------------------------------------------------------------------------------------------
@@ -34,7 +35,7 @@ GAMES = {"model": "row", "grammar": ""}
 def page(done: Reproduction, remark: str = "") -> str:
     """Render a reproduction as Markdown: the verdict, every cell, how it was made, and a remark."""
     source = done.source
-    settings = set(done.result.to_dataframe()["settings"])
+    settings = set() if done.cell_by_cell else set(done.result.to_dataframe()["settings"])
     changed = settings if len(settings) == 1 else ()  # what only some rows have is not that of the page
     lines = [f"# {', '.join(filter(None, [source.id, *changed]))}, measured again", ""]
     lines += [f"{source.title}: {source.measured}.", "", f"**{done.verdict}**", ""]
@@ -82,14 +83,21 @@ def _missing(cells: pd.DataFrame) -> list[str]:
 
 
 def _cell_table(cells: pd.DataFrame, headings: Mapping[str, str]) -> str:
-    left_out = [name for name, heading in headings.items() if not heading]
-    table = shown(cells).drop(columns=left_out).rename(columns=dict(headings))
+    table = with_headings(shown(cells), headings)
     numbers = [i for i, name in enumerate(table) if name in ("icy", "seeds", "published", "distance")]
     return markdown_table(table, table.to_numpy().tolist(), numbers)
 
 
+def with_headings(table: pd.DataFrame, headings: Mapping[str, str]) -> pd.DataFrame:
+    """Return a table with other headings, and without the columns whose heading is ""."""
+    left_out = [name for name, heading in headings.items() if not heading]
+    return table.drop(columns=left_out).rename(columns=dict(headings))
+
+
 def _made(done: Reproduction) -> str:
     """Return how, when, with what and where it was measured."""
+    if done.of_languages:
+        return f"Measured on icy's languages of the seeds {', '.join(map(str, done.seeds))}."
     records = done.result.records
     if not records:
         return "Nothing has been measured."
@@ -126,11 +134,13 @@ class Reproduction:
         source: the published table.
         result: what was measured.
         wanted: the published cells that were asked for.
+        seeds: of the languages, of a table of metrics; empty for one of models.
     """
 
     source: PublishedTable
     result: ProbeResult
     wanted: pd.DataFrame
+    seeds: tuple[int, ...] = ()
 
     @cached_property
     def cells(self) -> pd.DataFrame:
@@ -139,12 +149,18 @@ class Reproduction:
         on."""
         from icy.analysis.literature.agents import judged_agents
         from icy.analysis.literature.games import judged_games
+        from icy.analysis.literature.languages import judged_languages
+        from icy.analysis.literature.step_counts import judged_steps
         from icy.analysis.literature.verdicts import judged
 
         if self.of_agents:
             return judged_agents(self.source.id, self.result.to_dataframe(), self.wanted)
         if self.of_games:
             return judged_games(self.source.id, self._games(), self.wanted)
+        if self.of_languages:
+            return judged_languages(self.wanted, self.seeds)
+        if self.of_steps:
+            return judged_steps(self.result.to_dataframe(), self.wanted)
         return judged(self.result.to_dataframe(), self.wanted)
 
     @property
@@ -165,9 +181,26 @@ class Reproduction:
         return "row" in self.wanted
 
     @property
+    def of_steps(self) -> bool:
+        """Whether the numbers of the table are updates to a target."""
+        return self.source.reproduce == "steps"
+
+    @property
+    def of_languages(self) -> bool:
+        """Whether the table is of metrics of languages, which nothing learns."""
+        return self.source.reproduce == "metrics"
+
+    @property
     def headings(self) -> Mapping[str, str]:
         """Headings of what stands in for models and grammars; "" for what does not."""
-        return AGENTS if self.of_agents else GAMES if self.of_games else {}
+        return AGENTS if self.of_agents else GAMES if self.of_games else LANGUAGES if self.of_languages else {}
+
+    def shown(self) -> pd.DataFrame:
+        """Return every cell as text, with its space where that is not the same in all."""
+        from icy.analysis.literature.verdicts import shown
+
+        table, spaces = with_headings(shown(self.cells), self.headings), self.cells["representation"]
+        return table.assign(meanings=spaces)[["meanings", *table]] if self.of_steps else table
 
     def _games(self) -> pd.DataFrame:
         from icy.analysis.tables.games import with_settings
@@ -201,8 +234,8 @@ class Reproduction:
         )
 
     def table(self) -> BiasTable:
-        """Return the table of what was measured, with the published values; of agents, without."""
-        if self.of_agents:
+        """Return the table of what was measured, with the published values; of agents and of updates, without."""
+        if self.of_agents or self.cell_by_cell:
             return self.result.bias_table("sem")
         return self.result.bias_table("sem", compare=self.source.id)
 
@@ -215,9 +248,13 @@ class Reproduction:
         return page(self, remark)
 
     def __repr__(self) -> str:
-        return f"{self.table().render('text')}\n\n{self.verdict}"
+        text = self.shown().to_string(index=False) if self.cell_by_cell else self.table().render("text")
+        return f"{text}\n\n{self.verdict}"
+
+    @property
+    def cell_by_cell(self) -> bool:
+        """Whether a line per cell is shown, since the table of the models does not hold the printed numbers."""
+        return self.of_steps or self.of_languages
 
     def _repr_html_(self) -> str:
-        from icy.analysis.literature.verdicts import shown
-
-        return f"<p>{self.source.id}: {self.verdict}</p>{shown(self.cells).to_html(index=False)}"
+        return f"<p>{self.source.id}: {self.verdict}</p>{self.shown().to_html(index=False)}"

@@ -20,7 +20,7 @@ from icy.core.registry import SIDES
 from icy.core.surroundings import standard_state
 from icy.core.text import listed, words
 from icy.experiments.trackers.make import watching
-from icy.records.kinds import job_kind
+from icy.records.kinds import RowKey, job_kind
 from icy.records.store import Store
 
 from .combinations import combinations, warn_of_refused
@@ -137,6 +137,7 @@ def make_sweep(spec: SweepSpec) -> Plan:
     load_plugins(spec.plugin_files)
     store = store_of(spec)
     found: list[Row] = []
+    places: dict[RowKey, list[int]] = {}  # of rows with the same key
     refused: list[IncompatibleError] = []
     specs = expand(spec)
     tell_idle(specs)
@@ -148,8 +149,10 @@ def make_sweep(spec: SweepSpec) -> Plan:
             refused.append(error)
             continue
         for row in rows:
-            at = next((i for i, before in enumerate(found) if _alike(before, row)), None)
+            same = places.setdefault(row.job.row, [])
+            at = next((i for i in same if _alike(found[i], row)), None)
             if at is None:
+                same.append(len(found))
                 found.append(row)
             else:
                 found[at] = _both(found[at], row, store, spec.rerun)
@@ -222,13 +225,13 @@ def _on_side(model: str, side: str | None) -> str:
 
 
 def _alike(one: Row, other: Row) -> bool:
-    """Return whether two parts of a sweep name the same row, trained in the same way.
+    """Return whether two rows of a sweep with the same key are trained in the same way.
 
     Pairs from scratch stand in one row with those that were pre-trained, whatever the target of pre-training; where
     that differs between parts, each keeps its own.
     """
     jobs = (replace(row.job, replicates=()) for row in (one, other))
-    return one.job.row == other.job.row and next(jobs) == next(jobs)
+    return next(jobs) == next(jobs)
 
 
 def _both(one: Row, other: Row, store: Store, rerun: str) -> Row:

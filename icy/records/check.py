@@ -21,7 +21,7 @@ from icy.core.escapes import in_a_line
 from icy.core.files import is_inside
 from icy.core.text import counted, listed
 
-from .kinds import kind_of
+from .kinds import kind_of, points_of
 from .record import CROSSINGS, Record, as_json, checks_of, config_text, own_key, value_of
 
 log = logging.getLogger(__name__)
@@ -145,7 +145,9 @@ def _wrong_parts(found: Record) -> Iterator[str]:
 
 
 def _wrong_curve(found: Record) -> Iterator[str]:
-    names = kind_of(found).curve
+    names, known = points_of(found), kind_of(found).curve
+    if names != known[: len(names)]:  # an older version may have measured less
+        yield f"its curve is of {listed(names)}, not of {listed(known)}"
     for point in found.get("curve", ()):
         if not point or point[0] is None:
             yield "its curve has a point without a place"

@@ -138,6 +138,11 @@ def kind_of(record: Record) -> JobKind:
     return _registered(name) or JobKind(name, "", None, None, measures=measures, curve=curve)
 
 
+def points_of(record: Record) -> tuple[str, ...]:
+    """Return the names of the numbers of a point of a record's learning curve, as they were when it was filed."""
+    return tuple(record.get("points", ())) or kind_of(record).curve
+
+
 def kind_of_rows(long: pd.DataFrame, otherwise: str = "probe") -> JobKind:
     """Return the kind of job that the rows of a long table are of.
 

@@ -24,6 +24,7 @@ from .stimuli import REPRESENTATIONS, TRUNCATIONS, Sections, Spaces, all_meaning
 from .streams import EpisodeStreams, Reals, Wholes, seeds_of
 
 SHOWN, ASKED = 0, 1  # the two steps of a game
+STATE = ("seeds", "number", "_at", "_asked", "_result", "_done", "illegal", "_right")
 RECALL_SPLITS = ("all", "support")
 
 # What the authors' program chooses differently from their papers (s2b-facts 8).
@@ -57,6 +58,13 @@ class RecallSettings(CompatSettings):
     """
 
     called = "the recall task"
+    # What networks of the referential game ask of a game: one stimulus, an answer after one step, and no messages.
+    slots: ClassVar[int] = 1
+    rounds: ClassVar[int] = 1
+    length: ClassVar[int] = 1
+    vocab_size: ClassVar[int] = 0
+    listener_messages: ClassVar[bool] = False
+
     compats: ClassVar[Mapping[str, Mapping[str, Departure]]] = {"near32": NEAR32}
 
     dimensions: int = 3
@@ -101,6 +109,11 @@ class RecallSettings(CompatSettings):
         return self.dimensions * (self.most if self.representation == "ohe" else 1)
 
     @property
+    def decisions(self) -> int:
+        """Number of answers."""
+        return self.most
+
+    @property
     def nothing(self) -> int:
         """The action for no answer, the last one."""
         return self.most
@@ -123,6 +136,25 @@ class RecallTurn:
     result: Int64[Wholes, " batch"]
     reward: Float32[NDArray[np.float32], " batch"]
     done: Bool[NDArray[np.bool_], " batch"]
+
+
+@dataclass(frozen=True, eq=False)
+class RecallDeal:
+    """All games of B episodes, padded to the longest episode. Privileged.
+
+    Attributes:
+        numbers: the numbers of the stimulus in the dimension that is asked for, [B, G, w]: one, or a one-hot block.
+        dimension: the dimension that is asked for, [B, G].
+        answers: the right answers, [B, G].
+        there: which games there are, [B, G].
+        last: which games are of the last shot, [B, G].
+    """
+
+    numbers: Float32[NDArray[np.float32], "batch game number"]
+    dimension: Int64[Wholes, "batch game"]
+    answers: Int64[Wholes, "batch game"]
+    there: Bool[NDArray[np.bool_], "batch game"]
+    last: Bool[NDArray[np.bool_], "batch game"]
 
 
 @dataclass(eq=False)
@@ -219,10 +251,45 @@ class BatchedRecall:
         found: Wholes = self._values()[rows, self._schedule.dimension[rows, self._at]]
         return found
 
+    @property
+    def game_number(self) -> Int64[Wholes, "batch={self.episodes}"]:
+        """Number of the present game in its episode, from 0, [B]."""
+        return self._at.copy()
+
     def accuracy(self, shot: int = -1) -> Float64[Reals, "batch={self.episodes}"]:
         """Return the share of right answers in a shot, by default the last one, [B]."""
         found: Reals = self._right[:, shot] / self._schedule.per_shot
         return found
+
+    def dealt(self) -> RecallDeal:
+        """Return all games of the present episodes. Privileged."""
+        now, settings = self._schedule, self.settings
+        place, rows = np.arange(int(now.games.max())), np.arange(self.episodes)[:, None]
+        dimension = now.dimension[:, : len(place)]
+        values = all_meanings(settings.most, settings.dimensions)[now.meanings[:, : len(place)]]
+        answers = np.take_along_axis(values, dimension[..., None], 2)[..., 0]
+        if settings.representation == "ohe":
+            numbers = np.eye(settings.most)[answers]
+        else:
+            numbers = now.samples[rows, dimension, answers][..., None]
+        there = place < now.games[:, None]
+        last = there & (place >= (settings.shots - 1) * now.per_shot[:, None])
+        return RecallDeal(numbers.astype(np.float32), dimension, answers, there, last)
+
+    def state(self) -> dict[str, Any]:
+        """Return the state that `load` continues from: lists of numbers by name."""
+        if self.turn is None:
+            raise IcyError("The task has not begun; call reset() first.")
+        held = {name: getattr(self, name).tolist() for name in STATE}
+        return held | {"reward": self.turn.reward.tolist()}
+
+    def load(self, state: Mapping[str, Any]) -> RecallTurn:
+        """Continue from the state of a task with the same settings and as many episodes, and return its turn."""
+        self.seeds = seeds_of(self.episodes, seeds=state["seeds"])
+        for name in STATE[1:]:
+            setattr(self, name, np.array(state[name], dtype=bool if name == "_done" else np.int64))
+        self._schedule = self._drawn(np.arange(self.episodes))
+        return self._turned(np.array(state["reward"], dtype=np.float32))
 
     def _again(self, rows: NDArray[np.bool_]) -> None:
         """Begin the next episode in some slots."""

@@ -17,7 +17,7 @@ def test_every_way_learns_and_its_seconds_are_told_apart(monkeypatch: pytest.Mon
     monkeypatch.setattr(bench, "EPISODES", 128)
     few = {
         name: bench.WAYS[name]
-        for name in ("memory of pairs, by reward", "LSTM (metarg24), supervised", "pair, by reward")
+        for name in ("memory of pairs, by reward", "LSTM (near32), supervised", "pair, by reward")
     }
     monkeypatch.setattr(bench, "WAYS", few)
     found = bench.measured(game, 1)

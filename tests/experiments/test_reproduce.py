@@ -64,6 +64,27 @@ def test_pairs_are_planned_from_scratch_and_after_grammars() -> None:
     assert drift == {("concat", 123), ("perm", 123)}
 
 
+def test_updates_to_a_target_are_planned_at_the_sizes_of_the_table() -> None:
+    """Perkins21 table 7: 3x10 to 0.9 and 5x10 to 0.8, 50 hidden units."""
+    rows = asked("perkins21/table7", only="FC2L").plan().rows
+    found = {(str(r.job.task.space), r.job.protocol.target, r.job.protocol.cap) for r in rows}
+    assert found == {("3x10", 0.9, 45), ("5x10", 0.8, 70)}
+    for row in rows:
+        assert (row.job.task.hidden_size, row.job.settings.check_every) == (50, 10)
+        assert {r.grammar for r in row.job.replicates} == {"concat", "perm", "rot", "hol"}
+        assert len({r.seed for r in row.job.replicates}) == 5
+
+
+def test_metrics_are_measured_without_training() -> None:
+    """Icy22 table 10: what is 0 by construction is 0, and rot is more regular than hol."""
+    done = icy.reproduce("icy22/table10", only="greedy", grammar="concat,perm,rot,hol")
+    cells = done.cells.set_index("grammar")
+    assert cells["icy"][["concat", "perm"]].tolist() == [0, 0]
+    assert cells["published"].to_dict() == {"concat": 0, "perm": 0, "rot": 0.3867, "hol": 0.6183}
+    assert 0 < cells["icy"]["rot"] < cells["icy"]["hol"] < 1
+    assert "icy's languages of the seeds 123, 124" in done.page()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("table", "names"),
@@ -105,10 +126,16 @@ def test_names_of_other_tables_are_passed_over(caplog: pytest.LogCaptureFixture)
         ({"table": "icy22/table3", "only": "FC2"}, UnknownNameError, "did you mean FC2L"),
         ({"table": "icy22/table3", "only": "HierZero:dgsend"}, InvalidSettingError, "has no model HierZero:dgsend"),
         ({"table": "icy22/table3", "grammar": "shufdett"}, UnknownNameError, "shufdet"),
-        ({"table": "icy22/table9"}, InvalidSettingError, "icy metrics"),
-        ({"table": "metarg24/llm"}, InvalidSettingError, "cannot measure"),
+        ({"table": "icy22/table9", "representation": "soft"}, InvalidSettingError, "has no representations"),
+        ({"table": "icy22/figure7"}, InvalidSettingError, "`icy e2e .*measures and draws it"),
+        ({"table": "metarg24/llm"}, InvalidSettingError, "does not measure.*`icy s2b text"),
+        (
+            {"table": "metarg24/table2"},
+            InvalidSettingError,
+            "measures metarg22/cores, metarg24/listener and metarg24/marl",
+        ),
         ({"table": "icy22/table3", "seed": 3}, UnknownNameError, "seeds"),
-        ({"table": "metarg22/recall"}, InvalidSettingError, "gives no numbers.*one-hot"),
+        ({"table": "metarg22/recall", "only": "dnc"}, InvalidSettingError, "figure8 has no agent dnc; it has LSTM"),
         ({"table": "icy22/table3", "observations": 5}, InvalidSettingError, "not of agents"),
         ({"table": "metarg22/listener", "grammar": "rot"}, InvalidSettingError, "has no grammars"),
         ({"table": "metarg22/listener", "only": "GRU"}, UnknownNameError, "GRU"),
@@ -124,9 +151,10 @@ def test_mistakes(options: dict[str, Any], kind: type[Exception], sentence: str)
     ("table", "only", "models", "count"),
     [
         ("metarg22/listener", ["lstm"], ["LSTM+r2d2"], 9),
-        ("metarg22/cores", [], ["LSTM-512+r2d2", "ESBN+r2d2", "DCEM+r2d2"], 3),
-        ("metarg24/marl", [], ["LSTM-512+vdn"], 2),
-        ("metarg24/eoa", [], ["LSTM-512+vdn"], 2),
+        ("metarg22/cores", [], ["LSTM+r2d2", "ESBN+r2d2", "DCEM+r2d2"], 3),
+        ("metarg24/figure9", [], ["LSTM+r2d2", "DNC+r2d2"], 4),
+        ("metarg24/marl", [], ["LSTM+vdn"], 2),
+        ("metarg24/eoa", [], ["LSTM+vdn"], 2),
     ],
 )
 def test_agents_are_planned_with_their_learners(table: str, only: list[str], models: list[str], count: int) -> None:
@@ -136,7 +164,21 @@ def test_agents_are_planned_with_their_learners(table: str, only: list[str], mod
         game, settings = row.job.setup.game_settings(), row.job.setup.learner_settings()
         assert (settings.observations, game.query_of) == (3000, "speaker")
         pair = settings.players == "both"
-        assert pair == settings.sad == (settings.reconstruction is not None) == bool(row.job.eoa)
+        assert pair == settings.sad == bool(row.job.eoa)
+        assert row.job.setup.preset == "metarg22"
+    losses = [row.job.setup.learner_settings().reconstruction is not None for row in rows]
+    assert losses == ([False, True] * 2 if table == "metarg24/figure9" else [True] * count)
+
+
+def test_the_recall_figure_compares_one_hot_with_continuous_stimuli() -> None:
+    spec = ReproduceSpec.asked(table="metarg22/figure4", observations=3000)
+    rows = Reproducing.of(spec).plan().rows
+    assert [row.job.config(row.job.replicates[0])["stimuli"] for row in rows] == ["ohe", "scs"]
+    for row in rows:
+        settings, task = row.job.setup.learner_settings(), row.job.setup.game_settings()
+        assert row.job.name == "LSTM+r2d2"
+        assert (len(row.job.replicates), settings.observations, settings.reconstruction is not None) == (3, 3000, True)
+        assert (task.shots, task.least, task.most, task.dimensions, task.split) == (2, 2, 5, 3, "all")
 
 
 @pytest.mark.slow

@@ -60,6 +60,7 @@ ODD: list[tuple[Any, str]] = [
     ({**on_file(), "curve": [[]]}, "its curve has a point without a place"),
     ({**on_file(), "curve": [[1, 0.5], [2]]}, "its curve has a point of 1 number, not of steps and accuracy"),
     ({**on_file(), "curve": [[1, 0.5, 3]]}, "its curve has a point of 3 numbers, not of steps and accuracy"),
+    ({**on_file(), "points": ["steps", "loss"]}, "its curve is of steps and loss, not of steps and accuracy"),
     ({**on_file(), "curve": [[10**30, 0.5]]}, "its curve has a point at "),
     ({**on_file(), "curve": [[-1, 0.5]]}, "its curve has a point at -1"),
     ({**on_file(), "steps": -5}, "steps is -5, less than 0"),

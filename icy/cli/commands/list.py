@@ -190,13 +190,21 @@ def _jobs(pattern: str | None) -> Lines:
 
 
 def _published(pattern: str | None) -> Lines:
-    from icy.analysis.literature.catalogue import find_table, published_tables
+    from icy.analysis.literature.catalogue import PublishedTable, find_published, published_names
 
     part = f"*{pattern or ''}*".lower()
-    found = [t for t in published_tables() if any(fnmatchcase(name, part) for name in t.names)]
-    found = found or [find_table(str(pattern))]
-    rows = [[t.id, t.label, t.title, str(t.rows), f"icy {t.reproduce}" if t.reproduce else "-"] for t in found]
-    return ["table", "in the paper", "title", "numbers", "measured anew by"], rows
+    names = published_names()
+    found = [one for one in names if fnmatchcase(one.name, part)]
+    if not found:
+        of = find_published(str(pattern)).of
+        found = [one for one in names if one.name == of.id]
+    rows = []
+    for one in found:
+        numbers = str(one.of.rows) if isinstance(one.of, PublishedTable) else "-"
+        rows.append(
+            [one.name, one.title, numbers, f"icy reproduce {one.name}{'' if one.is_measured else ' --dry-run'}"]
+        )
+    return ["name", "title", "numbers", "command"], rows
 
 
 def _containing(what: str, pattern: str | None, rows: list[list[str]]) -> list[list[str]]:

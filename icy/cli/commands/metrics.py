@@ -37,6 +37,7 @@ from icy.cli.output import (
     stderr,
     write_rows,
 )
+from icy.cli.sample_sizes import require_cbm, show_sample_sizes
 from icy.cli.session import set_up_log
 from icy.config.settings import OPEN
 from icy.core.checks import number_or_text, seed_list
@@ -91,6 +92,7 @@ Examples:
   icy metrics interactions/epoch_50 --eos 0 --one-hot 10
   icy metrics concat rot --pairs all --format latex
   icy metrics kept
+  icy metrics games --by-sample-size
 
 \b
 Your own table has a line per message: columns of attribute values, and a column `message` of letters (abba) or of
@@ -171,6 +173,12 @@ MEASURED = together(
         "evaluation.",
     ),
     click.option(
+        "--by-sample-size",
+        is_flag=True,
+        help="Show cbm by the number of samples, as CBM24 figure 4: of segments of 100 rows (--set cbm.segment=N) and "
+        "of all rows up to the end of each.",
+    ),
+    click.option(
         "--errors", type=click.Choice(ERRORS), help="Estimate a standard error for every metric, not only sampled ones."
     ),
     click.option(
@@ -226,6 +234,7 @@ def metrics_command(
     conventions: tuple[tuple[str, Any], ...],
     pairs: str,
     as_reported: bool,
+    by_sample_size: bool,
     errors: str | None,
     resamples: int,
     permutations: int | None,
@@ -251,12 +260,19 @@ def metrics_command(
         registry.load_file(file)
     figure, target = None if plot is None else checked_plot(plot), None if out is None else checked_rows_file(out)
     names = [entry.name for entry in registry.match(metric, "metric")]
-    chosen = _conventions(conventions, names)
+    chosen = _conventions(conventions, ["cbm"] if by_sample_size else names)
+    if by_sample_size:
+        require_cbm(names, {"plot": plot, "permutations": permutations, "errors": errors, "as-reported": as_reported})
     found: list[pd.DataFrame] = []
     todo = [source for name in dict.fromkeys(sources) for source in _sources(name, given, quiet)]
     if as_reported:
         todo, chosen = _as_reported(todo, names, chosen)
     todo = _apart(todo)
+    if by_sample_size:
+        read = ((source.name, source.seed, source.table()) for source in todo)
+        every = ((*one, _with_pairs(chosen, ["cbm"], pairs, one[2], None).get("cbm", {})) for one in read)
+        show_sample_sizes(every, format_, target, quiet)
+        return
     by_chance: dict[str, dict[str, list[float]]] = {}
     started = False  # whether a language has the start symbol
     try:

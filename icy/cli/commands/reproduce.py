@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from icy.analysis.literature.catalogue import find_published, why_not_measured
 from icy.cli import completion
 from icy.cli.exit_codes import DONE
 from icy.cli.groups import command
@@ -17,7 +18,6 @@ from icy.config.specs import RETRIES, ReproduceSpec
 from icy.core.files import write_atomically
 from icy.experiments.reproduce import Reproducing
 from icy.experiments.reproduction import Reproduction
-from icy.experiments.results import ProbeResult
 
 from .list import LISTS
 
@@ -29,13 +29,16 @@ Examples:
   icy reproduce perkins21/table13 --only 'RNNZero:*' --representation soft --dry-run
   icy reproduce perkins21/table13 --only FC2L --set check_every=400
   icy reproduce icy22/table6 --rerun never --save table6.md
+  icy reproduce perkins21/table7 --only FC2L
+  icy reproduce icy22/table9
   icy reproduce metarg22/listener --only lstm --observations 1e6
 
 \b
 Every cell is trained under the preset `published`, with as many seeds as the paper had, and held against what was
 printed, in combined standard errors. Whole tables take hours on a CPU. What has finished is kept in the results
 folder: after Ctrl-C, or with more models, the same command trains only what is missing; --rerun never shows what is
-there.
+there. A table of metrics, such as icy22/table9, is measured on languages. For a table or figure that icy does not
+measure, the error describes it and names the command or page that shows it; with --dry-run, this is the answer.
 """
 _spec = SpecOptions(ReproduceSpec)
 WHAT = together(
@@ -80,16 +83,28 @@ def reproduce_command(
     given["spread"] = "sem"  # as the papers print
     output = Output.take(given)
     path = None if save is None else checked_file(save, (".md", ".csv"), "A reproduction is")
+    if output.dry_run and (said := why_not_measured(table)):
+        click.echo(f"Nothing to train. {said}")
+        return DONE
     asked = Reproducing.of(ReproduceSpec.asked(table=table, **given_by_user(ctx, given)))
 
-    def show(result: ProbeResult) -> None:
-        done = asked.judge(result)
+    if (name := find_published(table).name) != asked.source.id and not output.quiet:
+        note(f"{name} is in {asked.source.id}: {asked.source.title}.")
+
+    def show(done: Reproduction) -> None:
         if path is not None:
             _save(done, path)
             note(f"Written: {path}.")
         _print(done, output.format_)
 
-    return run_command(ctx, asked.plan(), output, show, asked.spec.track, RETRIES)
+    if asked.trains:
+        return run_command(ctx, asked.plan(), output, lambda found: show(asked.judge(found)), asked.spec.track, RETRIES)
+    if output.dry_run:
+        seeds = len(asked.language_seeds())
+        click.echo(f"Nothing to train: {asked.source.id} is measured on languages of {seeds} seeds, within a minute.")
+    else:
+        show(asked.measure())
+    return DONE
 
 
 def _save(done: Reproduction, path: Path) -> None:
@@ -103,10 +118,16 @@ def _print(done: Reproduction, format_: str) -> None:
         click.echo(done.cells.to_json(orient="records", indent=1))
     elif format_ == "csv":
         click.echo(done.cells.to_csv(index=False, float_format="%.5g"), nl=False)
-    elif not done.result.records:
+    elif not done.result.records and not done.of_languages:
         click.echo(str(done.verdict))
     else:
-        print_table(done.table(), format_)
+        if done.cell_by_cell:
+            shown = done.shown()
+            print_rows(
+                [str(name) for name in shown], shown.to_numpy().tolist(), "markdown" if format_ == "latex" else format_
+            )
+        else:
+            print_table(done.table(), format_)
         counts = done.cells["verdict"].value_counts()
         said = f"{done.verdict} Cell by cell: {', '.join(f'{word} {count}' for word, count in counts.items())}."
         click.echo(f"% {said}" if format_ == "latex" else f"\n{said}")

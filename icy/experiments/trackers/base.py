@@ -29,7 +29,7 @@ from icy.core.errors import InvalidSettingError, StoreError, what_and_where
 from icy.core.logs import log_level
 from icy.experiments.plan import Plan
 from icy.experiments.watcher import Watcher
-from icy.records.kinds import kind_of
+from icy.records.kinds import kind_of, points_of
 from icy.records.record import Record, plain_key, value_of
 
 log = logging.getLogger(__name__)
@@ -83,7 +83,7 @@ def curve_of(record: Record) -> list[tuple[int, dict[str, float]]]:
         >>> curve_of({"curve": [[50, 0.25], [100, 0.5]]})
         [(50, {'curve/accuracy': 0.25}), (100, {'curve/accuracy': 0.5})]
     """
-    names = kind_of(record).curve[1:]
+    names = points_of(record)[1:]
     return [
         (cast(int, row[0]), {f"curve/{n}": float(v) for n, v in zip(names, row[1:], strict=False) if v is not None})
         for row in record.get("curve", ())

@@ -4,7 +4,7 @@ import functools
 import logging
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from typing import Any, cast
 
@@ -30,13 +30,13 @@ SLOW = 0.5  # seconds of an update beyond which readings are not timed, as these
 READING_SHARE = 0.2  # of the time of these updates, which readings add
 
 
-def train(job: Job, report: Report | None = None) -> Iterator[Outcome]:
+def train(job: Job, report: Report | None = None, course_class: "type[Course] | None" = None) -> Iterator[Outcome]:
     """Train the agents of a job one after the other; see Job."""
     job = cast(AgentJob, job)
     if job.checkpoints:
         sweep_checkpoints(job.folder)
     for replicate in job.replicates:
-        course = Course(job, replicate)
+        course = (course_class or Course)(job, replicate)
         yield course.outcome(report)
         course.checkpoint.forget()  # only now, as its record is on file
 
@@ -49,7 +49,7 @@ class Course:
         self.training = job.setup.training(replicate.seed)
         label = f"{job.name}, seed {replicate.seed}"
         self.checkpoint = Checkpoint(job.folder, job.key(replicate), label, job.checkpoints)
-        self.curve: list[list[float]] = []  # as `JobKind.curve` of this kind says
+        self.curve: list[list[float | None]] = []  # as `JobKind.curve` of this kind says
         self.seconds = self.cpu_seconds = 0.0  # of all sessions
         self.loss = 0.0
         self._resume()
@@ -79,7 +79,8 @@ class Course:
         """Read the accuracies, and tell."""
         updates = self.training.updates
         found = self.training.read(READ_EPISODES, READ_SEED, self.training.practice)
-        self.curve.append([updates, found["zsct"], found["support"], self.training.observations])
+        point = [updates, found["zsct"], found["support"], self.training.observations, found.get("reconstructed")]
+        self.curve.append(point)
         if report is not None:
             report([Reading(self.replicate, updates, found["zsct"])])
 
@@ -87,8 +88,7 @@ class Course:
         job, training = self.job, self.training
         began = time.perf_counter()
         scores = training.read(job.episodes, FINAL_SEED)
-        floor = deaf_floor(training.game, job.episodes)
-        extra = {"support": scores["support"], "floor": floor, "observations": training.observations}
+        extra = {**self._extra(scores), "observations": training.observations}
         self.seconds += time.perf_counter() - began
         extra |= training.language() | self._acquired()
         files = {}
@@ -97,6 +97,11 @@ class Course:
         extra["cpu_seconds"] = round(self.cpu_seconds, 2)  # not on the card: its bytes are the same every time
         reason = "steps" if training.done else "budget"
         return self._outcome(reason, scores["zsct"], extra=extra, files=files)
+
+    def _extra(self, scores: Mapping[str, float]) -> dict[str, float]:
+        """Return the further numbers of the evaluation at the end, by their names in the record."""
+        found = {"support": scores["support"], "floor": deaf_floor(self.training.game, self.job.episodes)}
+        return found | {name: scores[name] for name in ("reconstructed",) if name in scores}
 
     def _acquired(self) -> dict[str, float]:
         """Return the ease of acquisition of the speaker that has learned, if it is asked for."""

@@ -15,7 +15,7 @@ from icy.records.record import Record
 from icy.s2b.settings import GameSettings
 from icy.training.job import ExpectedSteps, Job, Replicate
 
-from .setup import Setup, core_name, find_learner, speaker_name
+from .setup import SAME_PRESETS, Learner, Setup, core_name, find_learner, speaker_name
 from .spec import S2BSpec
 
 QUICK_OBSERVATIONS = 20_000  # of learners that count these
@@ -152,8 +152,8 @@ def agent_jobs(spec: S2BSpec) -> list[AgentJob]:
             episodes,
             every,
             replicates=tuple(Replicate(setup.speaker, seed) for seed in seeds),
-            parameters=_parameters(setup),
-            preset=spec.preset,
+            parameters=count_parameters(setup),
+            preset=setup.preset,
             eoa=eoa if setup.how.both else 0,
         )
         jobs.setdefault(job.row, job)  # a learner of both sides is the same beside every speaker
@@ -167,15 +167,16 @@ def agent_jobs(spec: S2BSpec) -> list[AgentJob]:
 
 def _setups(spec: S2BSpec) -> Iterable[Setup]:
     """Return the setups of a spec, in the order of its arguments."""
+    preset = SAME_PRESETS.get(spec.preset, spec.preset)
     games = [
         _game(spec, dict(zip(ON_AXES, one, strict=True))) for one in product(*(_numbers(spec, n) for n in ON_AXES))
     ]
     speakers = names_in("speaker", spec.speaker, [entry.name for entry in registry.entries(SPEAKER)])
     for core, learner, speaker in product(names_in("core", spec.core), names_in("learner", spec.learner), speakers):
         core = core_name(core, learner)
-        asked = _asked(spec, core, learner)
+        asked = asked_settings(spec, core, learner, find_learner(learner))
         for game, deaf in product(games, (False, True) if spec.deaf else (False,)):
-            settings = find_learner(learner).complete(core, asked, spec.preset, game)
+            settings = find_learner(learner).complete(core, asked, preset, game)
             yield Setup(
                 core=core,
                 learner=learner,
@@ -185,14 +186,14 @@ def _setups(spec: S2BSpec) -> Iterable[Setup]:
                 options=dict(spec.options),
                 speaker_options=dict(spec.speaker_options),
                 settings=settings,
-                preset=spec.preset,
+                preset=preset,
                 observations=None if "observations" in settings else spec.observations,
             )
 
 
-def _asked(spec: S2BSpec, core: str, learner: str) -> dict[str, Any]:
+def asked_settings(spec: Any, core: str, learner: str, how: Learner) -> dict[str, Any]:
     """Return the settings of a learner that were asked for, with the length of the training where it is one of them."""
-    known = [one.name for one in fields(find_learner(learner).settings_class(core))]
+    known = [one.name for one in fields(how.settings_class(core))]
     lengths = {"updates": spec.updates, "observations": spec.observations}
     if spec.updates is not None and "updates" not in known:
         if "updates" in spec.given:
@@ -218,7 +219,7 @@ def _game(spec: S2BSpec, own: Mapping[str, int]) -> GameSettings:
     return GameSettings.of(**given)
 
 
-def _parameters(setup: Setup) -> dict[str, int]:
+def count_parameters(setup: Setup) -> dict[str, int]:
     """Count the parameters, which shows as well that the setup can be made.
 
     Raises:

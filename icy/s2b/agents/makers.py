@@ -10,6 +10,7 @@ from icy.core.fields import checked
 from icy.core.registry import CORE, registry
 from icy.core.streams import stream_key
 
+from .cores.factory import takes
 from .memories.learning import DealtLearning
 from .memories.memory import MemoryListener, MemorySettings
 from .memories.pair import Pair
@@ -28,8 +29,8 @@ def make_dealt(setup: Setup, seed: int) -> DealtLearning:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(stream_key(seed, "weights") % 2**63)
         if setup.core in MEMORIES:
-            return DealtLearning(MemoryListener(game, _memory(setup)), game, settings, seed, setup.speaker)
-        listener = CoreListener(game, _network(setup, DEFAULTS))
+            return DealtLearning(MemoryListener(game, memory_settings(setup)), game, settings, seed, setup.speaker)
+        listener = CoreListener(game, network_settings(setup, DEFAULTS))
         return CoreLearning(listener, game, settings, seed=seed, speaker=setup.speaker)
 
 
@@ -37,7 +38,7 @@ def make_r2d2(setup: Setup, seed: int) -> R2D2Learning:
     """Make the training of a listener, or of both players, by R2D2."""
     _check_no_speaker_options(setup)
     settings = setup.learner_settings()
-    network = _network(setup, settings.network)
+    network = network_settings(setup, settings.network)
     beside = {} if setup.how.both else {"speaker": setup.speaker}
     return R2D2Learning(setup.game_settings(), replace(settings, network=network, **beside), seed)
 
@@ -45,7 +46,7 @@ def make_r2d2(setup: Setup, seed: int) -> R2D2Learning:
 def make_pair(setup: Setup, seed: int) -> Pair:
     """Make the training of a pair that learns both sides."""
     of_speaker = checked(SpeakerSettings, setup.speaker_options, "setting of the speaker")
-    players = {"speaker": SpeakerSettings(**of_speaker), "listener": _memory(setup)}
+    players = {"speaker": SpeakerSettings(**of_speaker), "listener": memory_settings(setup)}
     return Pair(setup.game_settings(), replace(setup.learner_settings(), **players, seed=seed))
 
 
@@ -54,13 +55,19 @@ def _check_no_speaker_options(setup: Setup) -> None:
         raise InvalidSettingError("speaker_options are for a speaker that learns, as with the learner 'pair'.")
 
 
-def _network(setup: Setup, usual: NetworkSettings) -> NetworkSettings:
-    """Return the settings of a network with the core of a setup, which is given what it can read."""
+def network_settings(setup: Setup, usual: NetworkSettings) -> NetworkSettings:
+    """Return the settings of a network with the core of a setup.
+
+    Layers that its core cannot read are left out: all for a core of raw inputs, and the joint layers, which mix stimuli
+    and messages, for a core that takes `parts`.
+    """
     network = replace(usual, core=setup.core, options=dict(setup.options), deaf=setup.deaf)
-    raw = getattr(registry.get(setup.core, CORE).load(), "raw", False)
-    return replace(network, stimulus=(), message=(), joint=()) if raw else network
+    entry = registry.get(setup.core, CORE)
+    if getattr(entry.load(), "raw", False):
+        return replace(network, stimulus=(), message=(), joint=())
+    return replace(network, joint=()) if takes(entry, "parts") else network
 
 
-def _memory(setup: Setup) -> MemorySettings:
+def memory_settings(setup: Setup) -> MemorySettings:
     given: dict[str, Any] = checked(MemorySettings, setup.options, "option of an attention memory", ("kind", "deaf"))
     return MemorySettings(kind=setup.core, deaf=setup.deaf, **given)

@@ -13,14 +13,30 @@ register_job_kind(
         table="icy.analysis.tables.s2b:training_table",
         measures=(
             *("support", "floor", "observations", "cpu_seconds", "topsim", "posdis", "bosdis", "distinct"),
-            *("ease_of_acquisition", "shots", "samples", "distractors"),
+            *("ease_of_acquisition", "reconstructed", "shots", "samples", "distractors"),
         ),
-        curve=("steps", "accuracy", "support", "observations"),
+        curve=("steps", "accuracy", "support", "observations", "reconstructed"),
         noun="agents",
         model=f"{__package__}.kept:kept_networks",
         command="s2b train",
         conventions=f"{__package__}.conventions:language_conventions",
         evaluates="s2b eval --listener",
+    )
+)
+
+register_job_kind(
+    JobKind(
+        "recall",
+        "Train agents of the recall task.",
+        spec=f"{__package__}.recall.spec:RecallSpec",
+        jobs=f"{__package__}.recall.job:recall_jobs",
+        source="MetaRG22 section 3.3, MetaRG24 appendix E.1; icy",
+        table="icy.analysis.tables.recall:recall_table",
+        measures=("first_shot", "chance", "no_memory", "one_game", "reconstructed", "observations", "cpu_seconds"),
+        curve=("steps", "accuracy", "first_shot", "observations", "reconstructed"),
+        noun="agents",
+        model=f"{__package__}.recall.job:kept_networks",
+        command="s2b recall",
     )
 )
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from typing import Any, Self, cast
 
+from icy.config.presets import OLD_PRESETS
 from icy.core.entry import CORE
 from icy.core.errors import unknown
 from icy.core.fields import checked, differing
@@ -14,6 +15,7 @@ from icy.s2b.settings import GameSettings
 from .training import Training
 
 MEMORIES = ("pairs", "joint")  # cores that are attention memories of whole games
+SAME_PRESETS = {"metarg24": "metarg22"}  # names of one preset, and the one that records have
 
 
 @dataclass(frozen=True)
@@ -145,12 +147,13 @@ class Setup:
 
     @classmethod
     def of_config(cls, config: Mapping[str, Any]) -> Self:
-        """Return a setup by what `config` gave.
+        """Return a setup by what `config` gave, also in an older version that named a preset otherwise.
 
         Raises:
             IcyError: it is of another version of icy.
         """
-        return cls(**checked(cls, config, "part of a training"))
+        preset = config.get("preset", "default")
+        return cls(**checked(cls, {**config, "preset": OLD_PRESETS.get(preset, preset)}, "part of a training"))
 
     def config(self) -> dict[str, Any]:
         """Return it as JSON has it."""

@@ -28,7 +28,8 @@ class S2BSpec(RunSpec):
         game: further settings of the game, as in query=tss; see icy.s2b.GameSettings.
         deaf: also train the deaf twin of every agent, whose listener is given no messages.
         seeds: how many, counted from 123, or which: [1, 2], "1,2", "123-127".
-        preset: settings of a paper, of learners that have several; or "default".
+        preset: settings of learners by values: "metarg22" or "metarg24", which print the same; "near32", of the
+            authors' later program; or "default".
         updates: number of updates, in place of the learner's own.
         observations: number of observations after which training ends, if the updates are not over before.
         report_every: updates between two readings; by default a twentieth of all.

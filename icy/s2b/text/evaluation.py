@@ -1,4 +1,4 @@
-"""Evaluate text models as listeners, and draft their prompts without asking anyone."""
+"""Evaluate text models as listeners or speakers, and draft their prompts without asking anyone."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -10,6 +10,8 @@ import numpy as np
 from jaxtyping import Int64
 
 from icy.core.checks import seed_list
+from icy.core.errors import unknown
+from icy.core.registry import LISTENER, PLAYERS, SPEAKER
 from icy.core.surroundings import standard_state
 from icy.s2b.evaluation import Evaluation, batch_size, episode_seeds, evaluate
 from icy.s2b.game import BatchedGame
@@ -20,7 +22,8 @@ from icy.s2b.streams import Wholes
 
 from .cache import keeping
 from .model import TextModel, TextSettings, text_model
-from .player import COUNTED, RepliedCallback, TextListener
+from .player import COUNTED, RepliedCallback, TextListener, TextSpeaker
+from .prompt import PRINTED, PRINTED_GAME
 from .requests import TextReply, TextRequest
 from .scripted import as_json
 
@@ -32,16 +35,18 @@ SHOWN_GAME = {"support": 2, "query": 1}  # of a draft: the first in its phase wi
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TextEvaluation(Evaluation):
-    """Scores of a text model as the listener, with what it was asked and answered.
+    """Scores of a text model as the listener or the speaker, with counts of requests and answers.
 
     Attributes:
         counts: counts per episode, seed by seed; see `icy.s2b.text.player.Tally`.
         finish_reasons: number of answers per reason why their text ends ("stop", "length", ...), where the model
             reports one.
+        prompt: form of the prompts, see `evaluate_text`.
     """
 
     counts: Mapping[str, Int64[Wholes, " episode"]]
     finish_reasons: Mapping[str, int] = field(default_factory=dict)
+    prompt: str = "icy"
 
     def table(self) -> "pd.DataFrame":
         """Return a row per seed: the columns of `Evaluation.table`, and
@@ -50,7 +55,8 @@ class TextEvaluation(Evaluation):
         - `cut`, the share of answers that were cut at the largest number of tokens (NaN if it is not reported);
         - `letters` and `estimated_tokens` of a prompt, on average;
         - `prompt_tokens` and `answer_tokens` of a request, on average, as the model counts them (NaN if it does not);
-        - `requests`, their number, and `cached`, how many of them were answered from the disk.
+        - `requests`, their number, and `cached`, how many of them were answered from the disk;
+        - `form`, the form of the prompts.
         """
         rows = super().table()
         total = {name: self.counts[name].reshape(len(self.seeds), self.episodes).sum(1) for name in COUNTED}
@@ -60,7 +66,7 @@ class TextEvaluation(Evaluation):
             rows[name] = _share(total[name], total["requests"])
         for name in ("prompt_tokens", "answer_tokens"):
             rows[name] = _share(total[name], total["told"])
-        return rows.assign(requests=total["requests"], cached=total["cached"])
+        return rows.assign(requests=total["requests"], cached=total["cached"], form=self.prompt)
 
     def cost(self, prompt: float, answer: float) -> tuple[float, float]:
         """Return what all tokens cost, and what those cost that were not answered from the disk.
@@ -87,7 +93,10 @@ def evaluate_text(
     model: str | TextModel,
     settings: GameSettings | None = None,
     *,
+    role: str = LISTENER,
     speaker: str | Player = "posdis",
+    listener: str | Player = "binding",
+    prompt: str = "icy",
     episodes: int = 64,
     seeds: int | str | Iterable[int] = 5,
     text_settings: TextSettings | None = None,
@@ -96,12 +105,16 @@ def evaluate_text(
     told: RepliedCallback | None = None,
     **given: Unpack[GameOptions],
 ) -> TextEvaluation:
-    """Evaluate a text model as the listener of a speaker, as `icy.s2b.evaluate` does other listeners (MetaRG24).
+    """Evaluate a text model as `icy.s2b.evaluate` does other players: as the listener (MetaRG24), or as the speaker.
 
     Args:
         model: a `TextModel`, or its name; see `icy.s2b.text_model`.
         settings: settings of the game; or give them by name.
-        speaker: name of a registered speaker, or a `Player`.
+        role: "listener" or "speaker", the role of the text model.
+        speaker: name of a registered speaker, or a `Player`, for a text model that listens.
+        listener: name of a registered listener, or a `Player`, for a text model that speaks.
+        prompt: form of the prompts: "icy"; or "metarg24", the printed structure, with 10 symbols (vocab_size=9) and
+            messages of up to 5 (length=5) where settings are given by name and do not say otherwise.
         episodes: number of episodes per seed; all of them ask at once.
         seeds: how many seeds, from 123 on, or which.
         text_settings: how a model that is given by name samples, and how a server is asked.
@@ -119,16 +132,42 @@ def evaluate_text(
         [1.0, 1.0]
     """
     made = keeping(text_model(model, text_settings) if isinstance(model, str) else model, cache)
-    listener = TextListener(made, max_tokens, replied=told)
-    found = evaluate(speaker, listener, settings, episodes=episodes, seeds=seeds, **given)
-    counts = {name: np.concatenate([tally.counts[name] for tally in listener.tallies]) for name in COUNTED}
-    whole = {f.name: getattr(found, f.name) for f in fields(Evaluation)} | {"listener": made.name}
-    reasons = sum((tally.finish_reasons for tally in listener.tallies), Counter[str]())
-    return TextEvaluation(**whole, counts=counts, finish_reasons=reasons)
+    if role not in PLAYERS:
+        raise unknown("role", str(role), PLAYERS)
+    text = (TextListener if role == LISTENER else TextSpeaker)(made, max_tokens, replied=told, prompt=prompt)
+    game = GameSettings.of(settings, **(game_of_prompt(prompt, given) if settings is None else given))
+    players: tuple[str | Player, str | Player] = (speaker, text) if role == LISTENER else (text, listener)
+    found = evaluate(*players, game, episodes=episodes, seeds=seeds)
+    counts = {name: np.concatenate([tally.counts[name] for tally in text.tallies]) for name in COUNTED}
+    whole = {f.name: getattr(found, f.name) for f in fields(Evaluation)} | {role: made.name}
+    reasons = sum((tally.finish_reasons for tally in text.tallies), Counter[str]())
+    return TextEvaluation(**whole, counts=counts, finish_reasons=reasons, prompt=prompt)
+
+
+def game_of_prompt(prompt: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings of the game by name, completed with those of the printed prompts if their form is asked for."""
+    return {**(PRINTED_GAME if prompt == PRINTED else {}), **given}
+
+
+def count_requests(
+    settings: GameSettings,
+    episodes: int,
+    seeds: int | str | Iterable[int],
+    role: str = LISTENER,
+    prompt: str = "icy",
+) -> int:
+    """Return the number of requests of an evaluation; see `evaluate_text`."""
+    games, rounds = count_games(settings, episodes, seeds), settings.rounds
+    if prompt == PRINTED:  # every step but the last of an episode, after which nothing is played
+        return games * (rounds + 1 + settings.feedback) - settings.feedback * episodes * len(seed_list(seeds))
+    if role == SPEAKER:
+        return games * rounds
+    early = settings.listener_messages and settings.masks == "paper"  # messages that are asked for before the decision
+    return games * (1 + early * rounds)
 
 
 def count_games(settings: GameSettings, episodes: int, seeds: int | str | Iterable[int]) -> int:
-    """Return how many games the episodes of an evaluation have: as many decisions are asked for."""
+    """Return how many games the episodes of an evaluation have."""
     todo = np.concatenate([episode_seeds(seed, episodes) for seed in seed_list(seeds)])
     at_once, total = batch_size(settings), 0
     for first in range(0, len(todo), at_once):

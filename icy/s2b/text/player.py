@@ -8,17 +8,17 @@ import numpy as np
 from jaxtyping import Int64
 
 from icy.core.checks import whole_number
-from icy.core.errors import PluginError
+from icy.core.errors import IncompatibleError, PluginError, unknown
 from icy.core.registry import LISTENER, SPEAKER
 from icy.core.text import counted
-from icy.s2b.channel import END
-from icy.s2b.players.base import Action, Player, Seat
+from icy.s2b.channel import END, regular
+from icy.s2b.players.base import Action, Meanings, Player, Seat, Sentences, Stimuli
 from icy.s2b.streams import Wholes
 from icy.s2b.transcript import PHASES
 from icy.s2b.turn import SUCCESS, Seen
 
 from .model import TextModel
-from .prompt import Script, choices_of, estimated_tokens, question, rules
+from .prompt import FORMS, PRINTED, Script, choices_of, estimated_tokens, question, rules
 from .requests import CUT, Choices, TextReply, TextRequest, valid_decision, valid_message
 
 COUNTED = (
@@ -83,6 +83,10 @@ class TextPlayer(Player):
         max_tokens: largest number of tokens of an answer.
         asked: callback, called with every request.
         replied: callback, called with the number of replies that have come.
+        prompt: form of the prompts, one of `icy.s2b.text.prompt.FORMS`.
+
+    Raises:
+        UnknownNameError: an unknown form.
 
     Attributes:
         tallies: counts of each batch of episodes so far.
@@ -96,7 +100,11 @@ class TextPlayer(Player):
         max_tokens: int = 1024,
         asked: AskedCallback | None = None,
         replied: RepliedCallback | None = None,
+        prompt: str = "icy",
     ) -> None:
+        if prompt not in FORMS:
+            raise unknown("form of prompts", str(prompt), list(FORMS))
+        self.prompt = prompt
         self.model, self.privileged = model, model.privileged
         self.max_tokens = whole_number("max_tokens", max_tokens)
         self.asked, self.replied = asked, replied
@@ -105,7 +113,7 @@ class TextPlayer(Player):
     def begin(self, seat: Seat) -> None:
         """Take a seat; see Player."""
         super().begin(seat)
-        self.scripts = [Script(seat.settings, self.role) for _ in range(seat.episodes)]
+        self.scripts = [Script(seat.settings, self.role, self.prompt) for _ in range(seat.episodes)]
         self.waiting = np.zeros(seat.episodes, dtype=bool)  # for the outcome of a game
         self.tallies.append(Tally.of(seat.episodes))
         self._asides: dict[tuple[bool, bool], tuple[Choices, int]] = {}
@@ -121,7 +129,9 @@ class TextPlayer(Player):
         for row in np.flatnonzero(~seen.over).tolist():
             self._take_down(seen, row)
             decides, speaks = bool(seen.may_decide[row]), self._speaks(seen, row)
-            if decides or speaks:
+            if self.prompt == PRINTED:  # asks all questions at every step
+                requests.append(self._request(seen, row, True, True, seeds[row]))
+            elif decides or speaks:
                 requests.append(self._request(seen, row, decides, speaks, seeds[row]))
         for request, reply in self._replies(requests):
             self._take(request, reply, seen, decisions, messages)
@@ -169,13 +179,16 @@ class TextPlayer(Player):
         if self.waiting[row]:
             script.outcome(int(seen.result[row]) == SUCCESS)
             self.waiting[row] = False
+        here = self.role == LISTENER
         if round_ == 0:
             script.begin_game(bool(seen.query[row]), seen.stimulus[row])
-        elif round_ <= settings.rounds and (self.role == LISTENER or settings.listener_messages):
+        elif round_ > settings.rounds and here:
+            script.partner_saw(seen.stimulus[row][: settings.speaker_slots])
+        elif script.printed:
+            script.sees(seen.stimulus[row])
+        first = 0 if script.printed and here else 1  # the round from which messages are shown
+        if first <= round_ <= settings.rounds and (here or settings.listener_messages):
             script.heard(seen.message[row])
-        elif round_ > settings.rounds and self.role == LISTENER:
-            shown = seen.stimulus[row][: settings.speaker_slots]
-            script.partner_saw(shown)
         if round_ == settings.rounds:
             self.waiting[row] = True
 
@@ -196,14 +209,14 @@ class TextPlayer(Player):
         if (decides, speaks) not in self._asides:
             settings = self.seat.settings
             choices = choices_of(settings, self.role, decides, speaks)
-            text = rules(settings, self.role) + question(settings, self.role, choices)
+            text = rules(settings, self.role, self.prompt) + question(settings, self.role, choices)
             self._asides[decides, speaks] = choices, estimated_tokens(text)
         return self._asides[decides, speaks]
 
     def _take(self, request: TextRequest, reply: TextReply, seen: Seen, decisions: Wholes, messages: Wholes) -> None:
         """Check a reply, take what is valid of it, and the fallback in place of the rest."""
         row, script = request.episode_id, self.scripts[request.episode_id]
-        decides, speaks = bool(seen.may_decide[row]), "message" in request.choices
+        decides, speaks = bool(seen.may_decide[row]), self._speaks(seen, row)
         tokens, valid = script.tokens + self._aside(decides, speaks)[1], 0
         if decides:
             good = valid_decision(request, reply.decision)
@@ -216,6 +229,7 @@ class TextPlayer(Player):
             said = list(reply.message or []) if good else []
             messages[row, : len(said)] = said
             valid += good
+            messages[row] = regular(messages[row][None])[0]
             script.said(messages[row])
         self.tallies[-1].note(request, reply, tokens, valid, asked=decides + speaks)
 
@@ -230,3 +244,30 @@ class TextSpeaker(TextPlayer):
     """A text model as the speaker of S2B's games."""
 
     role = SPEAKER
+
+    def utter(self, stimuli: Stimuli, meanings: Meanings, episode: int) -> Sentences:
+        """Ask for the message about each stimulus, as the first step of a further game of the query; see Player.
+
+        Raises:
+            IncompatibleError: a game has several messages, which a single request cannot ask for.
+        """
+        settings = self.seat.settings
+        if settings.rounds > 1:
+            raise IncompatibleError("The language of a text model can be probed in games of one round only.")
+        streams = self.seat.streams.rows(np.array([episode])).within("utter")
+        seeds = streams.integers("text", 2**31, (len(stimuli),))[0].tolist()
+        choices, _ = self._aside(self.prompt == PRINTED, True)
+        requests = []
+        for stimulus, seed in zip(stimuli, seeds, strict=True):
+            script = self.scripts[episode].copy()
+            script.begin_game(True, stimulus[None])
+            place = PHASES[1], script.game, 0, self.max_tokens
+            requests.append(TextRequest(script.prompt(choices), choices, self.role, episode, *place, seed))
+        said: Wholes = np.full((len(stimuli), settings.length), END, dtype=np.int64)
+        places = {id(request): place for place, request in enumerate(requests)}
+        for request, reply in self._replies(requests):
+            if valid_message(request, reply.message):
+                message = reply.message or []
+                said[places[id(request)], : len(message)] = message
+        found: Wholes = regular(said)
+        return found

@@ -1,9 +1,11 @@
 """Prompts: the rules, all games so far and a question, as text; and what a text says in answer.
 
-The words follow the description of MetaRG24: rules, history (stimuli with three decimals, messages as they are heard,
-decisions, whether they were right, the partner's stimulus), the present game, and multiple-choice questions.
+Both forms of a prompt have the parts that MetaRG24 prints (appendix B): rules, history (stimuli with three decimals,
+messages as they are heard, decisions, whether they were right, the partner's stimulus), the present game, and
+multiple-choice questions. The form "metarg24" also has the printed structure, step by step. The words are icy's.
 """
 
+import copy
 import json
 import re
 from typing import Any
@@ -19,11 +21,18 @@ from icy.s2b.transcript import stimuli, tokens
 from .requests import Choices, TextReply
 from .thoughts import without_thoughts
 
+FORMS: dict[str, str] = {
+    "icy": "a line per fact of a game, and a request where an answer counts",
+    "metarg24": "the structure that MetaRG24 prints: 10 symbols, messages of up to 5, and both questions at every step",
+}
+PRINTED = "metarg24"
+PRINTED_GAME: dict[str, int] = {"vocab_size": 9, "length": 5}  # settings of the game in the printed prompts
 DECIMALS = ".3f"
 SEE, SAW = "You see: ", "Your partner saw: "
 HEARD, SAID, ANSWERED = "Message from your partner: ", "Your message: ", "Your answer: "
 RIGHT, WRONG = "That was right.", "That was wrong."
 HEADING = "Phase {phase}, game {game}"
+STEP = "Step "
 TOKEN = re.compile(r"\d{1,3}|[^\W\d_]+|[^\w\s]|_")
 SPECIAL = re.compile(r"<\|[^<>|]*\|>")  # tokens that a server left in the text
 MOST_OBJECTS = 1000  # braces of an answer that are looked at
@@ -45,22 +54,32 @@ class Script:
     Args:
         settings: settings of the game.
         role: "speaker" or "listener".
+        form: one of FORMS.
 
     Attributes:
+        printed: whether the form has the printed structure, step by step.
         letters: number of letters of the games so far.
         tokens: an estimate of their tokens, see `estimated_tokens`.
         phase: 1 in the support, 2 in the query; 0 before the first game.
         game: number of the present game in its phase, from 1.
+        step: number of the present step in its game, from 1.
     """
 
-    def __init__(self, settings: GameSettings, role: str) -> None:
-        self.settings, self.role = settings, role
+    def __init__(self, settings: GameSettings, role: str, form: str = "icy") -> None:
+        self.settings, self.role, self.form = settings, role, form
+        self.printed = form == PRINTED
         self.clear()
 
     def clear(self) -> None:
         """Begin an episode."""
         self._lines: list[str] = []
-        self.letters = self.tokens = self.phase = self.game = 0
+        self.letters = self.tokens = self.phase = self.game = self.step = 0
+
+    def copy(self) -> "Script":
+        """Return a script of the same games, that grows by itself."""
+        made = copy.copy(self)
+        made._lines = list(self._lines)
+        return made
 
     def add(self, line: str) -> None:
         """Add a line."""
@@ -69,12 +88,23 @@ class Script:
         self.tokens += estimated_tokens(line)
 
     def begin_game(self, query: bool, shown: Any) -> None:
-        """Add the heading of a game and what the player sees; the numbers of games begin anew in the query."""
+        """Add the heading of a game and what the player sees; the numbers of games restart at 1 in the query."""
         phase = 2 if query else 1
         self.game = self.game + 1 if phase == self.phase else 1
-        self.phase = phase
+        self.phase, self.step = phase, 0
         self.add("\n" * bool(self._lines) + HEADING.format(phase=phase, game=self.game))
+        self.sees(shown)
+
+    def sees(self, shown: Any) -> None:
+        """Begin a step with the stimuli that the player sees."""
+        self._begin_step()
         self.add(SEE + self.shown(shown))
+
+    def _begin_step(self) -> None:
+        """Add the heading of the next step, in the printed form."""
+        self.step += 1
+        if self.printed:
+            self.add(f"{STEP}{self.step}")
 
     def shown(self, slots: Any) -> str:
         """Format stimuli, [slots, W]; numbered if the listener sees several of them."""
@@ -84,7 +114,8 @@ class Script:
         return stimuli(slots, self.settings, DECIMALS)
 
     def partner_saw(self, slots: Any) -> None:
-        """Add what the partner saw."""
+        """Begin a step with the stimuli that the partner saw."""
+        self._begin_step()
         self.add(SAW + stimuli(slots, self.settings, DECIMALS))
 
     def heard(self, message: Any) -> None:
@@ -105,20 +136,22 @@ class Script:
 
     def prompt(self, choices: Choices) -> str:
         """Return the whole prompt: rules, games, question."""
-        return "\n".join([rules(self.settings, self.role), *self._lines, question(self.settings, self.role, choices)])
+        above = rules(self.settings, self.role, self.form)
+        return "\n".join([above, *self._lines, question(self.settings, self.role, choices)])
 
 
 # -- rules and questions -----------------------------------------------------------------------------------------------
 
 
-def rules(settings: GameSettings, role: str) -> str:
-    """Return the rules, for one role."""
-    here = role == LISTENER
+def rules(settings: GameSettings, role: str, form: str = "icy") -> str:
+    """Return the rules, for one role, in one of FORMS."""
+    here, printed = role == LISTENER, form == PRINTED
     you, partner = ("listener", "speaker") if here else ("speaker", "listener")
+    rest = "read as 0" if printed else "ignored"
     channel = (
         f"The speaker sends {counted(settings.rounds, 'message')} per game. A message has at most "
         f"{counted(settings.length, 'symbol')} out of {settings.vocab_size + 1}, 0 to {settings.vocab_size}. Symbol 0 "
-        "ends a message: whatever follows it is ignored. What the other symbols mean has to be worked out; it stays "
+        f"ends a message: whatever follows it is {rest}. What the other symbols mean has to be worked out; it stays "
         "the same in all games."
     )
     lines = [
@@ -131,6 +164,7 @@ def rules(settings: GameSettings, role: str) -> str:
         *(["- The listener may send messages of the same kind back."] if settings.listener_messages else []),
         f"- {_aim(settings)}",
         *([f"- {_ending(settings, here)}"] if settings.feedback else []),
+        *([f"- {_steps(settings)}"] if printed else []),
         *([f"- {_phases()}"] if settings.kind == "meta" else []),
         "",
         "The games so far, and the present one last:",
@@ -163,6 +197,16 @@ def _aim(settings: GameSettings) -> str:
 def _ending(settings: GameSettings, here: bool) -> str:
     told = "you are" if here else "the listener is"
     return f"At the end of a game {told} told whether the answer was right, and shown what the speaker saw."
+
+
+def _steps(settings: GameSettings) -> str:
+    rounds, last = settings.rounds, settings.rounds + 1
+    feedback = f" Step {last + 1} shows the listener what the speaker saw." if settings.feedback else ""
+    return (
+        f"A game has {counted(last + settings.feedback, 'step')}. A message is heard at the step after it is sent: the "
+        f"speaker's messages count up to step {rounds}, and the listener's answer at step {last}.{feedback} All "
+        "questions are asked at every step; answers that a step does not need are ignored."
+    )
 
 
 def _phases() -> str:

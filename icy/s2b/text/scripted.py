@@ -16,7 +16,7 @@ from icy.s2b.streams import EpisodeStreams, Wholes
 from icy.s2b.turn import FAILURE, SUCCESS, UNKNOWN, Seen
 
 from .model import TextModel, TextSettings
-from .prompt import HEARD, RIGHT, SAID, SAW, SEE, WRONG, parse
+from .prompt import HEARD, RIGHT, SAID, SAW, SEE, STEP, WRONG, parse
 from .requests import TextReply, TextRequest
 
 
@@ -93,6 +93,7 @@ class _Told:
     said: list[list[int]] = field(default_factory=list)
     result: int = UNKNOWN
     saw: Any = None
+    steps: int = 0  # in the printed form
 
 
 def told_by(prompt: str, role: str) -> tuple[GameSettings, list[Seen]]:
@@ -141,6 +142,10 @@ def _note(game: _Told, line: str) -> None:
     if line.startswith((SEE, SAW)):
         rows = [[float(x) for x in one.split()] for one in re.findall(r"\[([^\]]*)\]", line)]
         setattr(game, "sees" if line.startswith(SEE) else "saw", np.array([rows], dtype=np.float64))
+    elif line.startswith(STEP):
+        game.steps += 1
+    elif line.startswith(HEARD) and game.steps == 1:
+        pass  # nothing is heard before the first message
     elif line.startswith((HEARD, SAID)):
         tokens = [int(one) for one in line.partition(": ")[2].split()]
         (game.heard if line.startswith(HEARD) else game.said).append(tokens)
@@ -151,12 +156,12 @@ def _note(game: _Told, line: str) -> None:
 def _steps(settings: GameSettings, role: str, game: _Told, before: int, last: bool) -> list[Seen]:
     """Return what the player sees at each step of a game; of the last game, up to now."""
     here = role == LISTENER
-    reached = len(game.heard if here else game.said)
+    reached = game.steps - 1 if game.steps else len(game.heard if here else game.said)
     steps = [
         _seen(settings, here, game.query, round_, game.sees, game.heard[round_ - 1] if here and round_ else [], before)
         for round_ in range(min(reached, settings.rounds) + 1)
     ]
-    if settings.feedback and not last:
+    if settings.feedback and (not last or reached > settings.rounds):
         shown = game.saw if here else game.sees
         steps.append(_seen(settings, here, game.query, settings.rounds + 1, shown, [], game.result))
     return steps

@@ -10,7 +10,9 @@ import pytest
 
 from icy.analysis import published, published_tables
 from icy.analysis.literature.agents import AGENTS, agent_parts, judged_agents
+from icy.analysis.literature.verdicts import Verdict
 
+RECALL = "metarg24/figure8"  # of the kind of job "recall"
 TABLES = [table.id for table in published_tables() if table.reproduce == "s2b"]
 
 
@@ -25,30 +27,52 @@ def long(**changed: Any) -> pd.DataFrame:
 
 
 def test_a_table_of_agents_is_known() -> None:
-    assert sorted(AGENTS) == sorted(TABLES)
+    assert sorted(AGENTS) == sorted([*TABLES, RECALL])
+
+
+def test_recall_is_planned_with_both_stimuli_and_measured_by_them() -> None:
+    cells = published(RECALL)
+    (part,) = agent_parts(RECALL, cells)
+    assert part == {
+        "core": "LSTM", "stimuli": ["ohe", "scs"], "preset": "metarg24", "seeds": 3, "observations": 1_000_000,
+        "settings": {"reconstruction": {}},
+    }  # fmt: skip
+    results = pd.DataFrame(
+        [
+            {"model": model, "grammar": stimuli, "seed": seed, "failed": False, "value": value, "options": ""}
+            for model, stimuli, seed, value in [
+                ("LSTM+r2d2", "ohe", 1, 0.8), ("LSTM+r2d2", "ohe", 2, 0.9), ("LSTM+r2d2", "scs", 1, 0.3),
+                ("pairs+ppo", "scs", 1, 1.0),
+            ]
+        ]
+    )  # fmt: skip
+    found = judged_agents(RECALL, results, cells)
+    assert found[["model", "grammar", "icy", "seeds", "verdict"]].to_numpy().tolist() == [
+        ["LSTM", "ohe", pytest.approx(85), 2, "drawn"], ["LSTM", "scs", pytest.approx(30), 1, "drawn"],
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("table", TABLES)
 def test_every_cell_of_an_agent_that_learns_is_planned_once(table: str) -> None:
     cells = published(table)
     planned = [
-        (part["core"], shots, samples)
+        (part["core"], shots, samples, "reconstruction" in part["settings"])
         for part in agent_parts(table, cells)
         for shots in part["shots"]
         for samples in part["samples"]
     ]
-    learned = cells[cells["observations"].notna()].drop_duplicates(["agent", "shots", "samples"])
-    cores = AGENTS[table].cores
-    assert sorted(planned) == sorted(
-        (cores[row["agent"]], row["shots"], row["samples"]) for row in learned.to_dict("records")
-    )
+    learned = cells[cells["observations"].notna()].to_dict("records")
+    with_loss = [row.get("reconstruction") != "without" for row in learned]
+    wanted = {(row["agent"], row["shots"], row["samples"], own) for row, own in zip(learned, with_loss, strict=True)}
+    assert sorted(planned) == sorted(wanted)
 
 
 def test_what_trains_the_listener_of_the_table() -> None:
     (part,) = agent_parts("metarg22/listener", published("metarg22/listener"))
     assert part == {
         "core": "LSTM", "learner": "r2d2", "preset": "metarg22", "least": 2, "most": 5, "game": {"compat": "near32"},
-        "seeds": 6, "observations": 5_000_000, "settings": {}, "shots": [1, 2, 4], "samples": [1, 4, 16],
+        "seeds": 6, "observations": 5_000_000, "settings": {"reconstruction": {}}, "shots": [1, 2, 4],
+        "samples": [1, 4, 16],
     }  # fmt: skip
     (fewer,) = agent_parts("metarg22/listener", published("metarg22/listener").head(2), "1-2", 1000)
     assert (fewer["seeds"], fewer["observations"], fewer["shots"], fewer["samples"]) == ("1-2", 1000, [1, 2], [1])
@@ -63,12 +87,30 @@ def test_cells_that_are_no_grid_are_several_parts() -> None:
 def test_cores_and_pairs() -> None:
     cores = agent_parts("metarg22/cores", published("metarg22/cores"))
     assert [(part["core"], part["most"], part["seeds"]) for part in cores] == [
-        ("LSTM-512", 3, 3), ("ESBN", 3, 3), ("DCEM", 3, 3)
+        ("LSTM", 3, 3), ("ESBN", 3, 3), ("DCEM", 3, 2)
     ]  # fmt: skip
     (pair,) = agent_parts("metarg24/marl", published("metarg24/marl"))
     assert (pair["learner"], pair["settings"]) == ("vdn", {"sad": True, "reconstruction": {}})
     assert (pair["observations"], pair["shots"], pair["samples"], pair["eoa"]) == (500_000, [1, 2], [4], 20)
     assert all("eoa" not in part for part in cores)
+
+
+def test_the_figure_of_the_reconstruction_loss() -> None:
+    parts = agent_parts("metarg24/figure9", published("metarg24/figure9"))
+    loss = {"reconstruction": {}}
+    assert [(part["core"], part["seeds"], part["distractors"], part["settings"]) for part in parts] == [
+        ("LSTM", 5, 3, {}), ("LSTM", 2, 3, loss), ("DNC", 5, 3, {}), ("DNC", 2, 3, loss)
+    ]  # fmt: skip
+    without = long(samples=1, distractors=3, options="values=2-5", reconstructed=math.nan)
+    given = without.assign(options="reconstruction={}, values=2-5", value=0.7, reconstructed=[0.8, 0.9, 1.0])
+    found = judged_agents("metarg24/figure9", pd.concat([without, given]), published("metarg24/figure9"))
+    cells = found.set_index(["model", "measure"])
+    assert cells.loc[("LSTM, without reconstruction", "zsct"), "icy"] == pytest.approx(63.0)
+    assert cells.loc[("LSTM, with reconstruction", "zsct"), "icy"] == pytest.approx(70.0)
+    assert cells.loc[("LSTM, with reconstruction", "reconstructed"), "icy"] == pytest.approx(90.0)
+    assert found["verdict"].tolist() == ["drawn"] * 3 + ["missing"] * 3
+    assert set(found["grammar"]) == {"S=2, O=1, K=3"}
+    assert str(Verdict.of(found)) == "Measured: 3 that the paper draws without numbers (3 of 6 not measured)."
 
 
 def test_a_cell_is_compared_in_per_cent() -> None:
@@ -101,7 +143,7 @@ def test_other_results_are_not_of_the_cell(changed: dict[str, Any], verdict: str
 
 def test_measures_of_a_language_are_their_own_columns() -> None:
     wanted = published("metarg24/marl").query("measure in ('topsim', 'ease_of_acquisition')")
-    results = long(model="LSTM-512+vdn", topsim=[0.2, 0.25, 0.3], ease_of_acquisition=0.5)
+    results = long(model="LSTM+vdn", topsim=[0.2, 0.25, 0.3], ease_of_acquisition=0.5)
     cells = judged_agents("metarg24/marl", results, wanted).set_index(["measure", "grammar"])
     assert cells.loc[("topsim", "S=2, O=4"), "icy"] == pytest.approx(25.0)
     assert cells.loc[("ease_of_acquisition", "S=2, O=4"), "icy"] == pytest.approx(50.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 from collections import Counter
 from typing import Any
 
@@ -16,8 +17,11 @@ from icy.analysis.literature.catalogue import (
     KEYS,
     NUMBERS,
     end_to_end,
+    find_published,
     published_findings,
+    published_names,
     supervised,
+    why_not_measured,
 )
 from icy.config.protocols import PROTOCOLS
 from icy.core.errors import UnknownNameError
@@ -57,7 +61,10 @@ CHECKSUMS = {
     "metarg22/listener": (3 * 3, 584.88, 18.72),
     "metarg22/cores": (3, 257.25, 3.5),
     "metarg22/disentanglement": (2 * 3, 524.7, 0),
-    "metarg24/listener": (3 * 3, 585, 0),
+    "metarg24/cores": (3, 257.25, 3.5),
+    "metarg24/figure8": (2, 0, 0),  # drawn
+    "metarg24/figure9": (6, 0, 0),  # drawn
+    "metarg24/listener": (3 * 3, 585, 18.9),
     "metarg24/marl": (5 * 2 + 3, 539.8, 128.9),
     "metarg24/llm": (2 * 4, 346, 89.2),
 }
@@ -106,7 +113,10 @@ SPOTS: list[tuple[str, dict[str, Any], float, float, str]] = [
     ("metarg22/listener", {"samples": 16, "shots": 2}, 61.96, 2.0, "61.96±2.00"),
     ("metarg22/cores", {"agent": "ESBN"}, 89.35, 2.77, "89.35±2.77"),
     ("metarg22/disentanglement", {"samples": 1, "measure": "mig"}, 64.4, math.nan, "64.4"),
-    ("metarg24/listener", {"samples": 1, "shots": 4}, 75.0, math.nan, "75.0"),
+    ("metarg24/listener", {"samples": 1, "shots": 4}, 75.0, 2.3, "75.0±2.3"),
+    ("metarg24/cores", {"agent": "DCEM"}, 81.9, 0.59, "81.90±0.59"),
+    ("metarg24/figure8", {"stimuli": "scs"}, math.nan, math.nan, "drawn"),
+    ("metarg24/figure9", {"agent": "DNC", "reconstruction": "without"}, math.nan, math.nan, "drawn"),
     ("metarg24/marl", {"agent": "posdis", "measure": "bosdis"}, 11.6, 0, "11.6±0"),
     ("metarg24/marl", {"agent": "LSTM", "shots": 2, "measure": "ease_of_acquisition"}, 50.6, 5.8, "50.6±5.8"),
     ("metarg24/llm", {"agent": "GPT-4o-mini", "samples": 4, "shots": 2}, 42.9, 3.8, "42.9±3.8"),
@@ -157,7 +167,8 @@ def test_columns_and_kinds(subtests: pytest.Subtests) -> None:
             assert cells["table"].eq(table.label).all()
             assert set(cells["error_kind"]) <= {"sem", "ci95", "sd", "none"}
             assert cells["error"].notna().equals(cells["error_kind"] != "none")
-            assert cells["mean"].isna().equals(cells["bound"].notna())  # one or the other
+            there = cells["printed"].ne("drawn")  # not of a figure without numbers
+            assert (cells["mean"].isna() & there).equals(cells["bound"].notna())  # one or the other
             assert cells["printed"].ne("").all()
             assert table.runs is None or cells["n"].dropna().eq(table.runs).all()
             known = cells["error"].notna() & cells["n"].notna()
@@ -201,12 +212,17 @@ def test_the_catalogue_says_what_is_needed(subtests: pytest.Subtests) -> None:
             assert table.title
             assert table.measured
             assert table.citation
-            assert table.reproduce in ("probe", "e2e", "s2b", "games", "metrics", "")
+            assert table.reproduce in ("probe", "steps", "e2e", "s2b", "recall", "games", "metrics", "")
+            assert bool(table.reproduce) != bool(table.shown_by)
             assert len(table.seeds) in (0, table.runs)
             if table.reproduce == "s2b":
                 assert table.to_dataframe()["values"].str.fullmatch("2-[35]").all()
+            elif table.reproduce == "recall":
+                assert table.to_dataframe()["stimuli"].isin(["ohe", "scs"]).all()
             elif table.reproduce == "games":
                 assert table.to_dataframe()["world"].isin(["thing", "shape"]).all()
+            elif table.reproduce == "steps":
+                assert table.to_dataframe()["meanings"].isin(["3x10", "5x10"]).all()
             elif table.reproduce:
                 assert MeaningSpace.of(table.meanings).size >= 25
                 assert table.vocab_size
@@ -257,6 +273,7 @@ def test_standard_errors_are_from_sample_deviations() -> None:
     people = one("icy22/2", "dataset == 'eng' and grammar == 'rot'")  # from sample deviations as it stands
     assert people["standard_error"] == pytest.approx(math.hypot(0.03 / 1.96, 0.01 / math.sqrt(12)))
     assert math.isnan(one("metarg22/cores", "agent == 'LSTM'")["standard_error"])  # of how many runs?
+    assert one("metarg24/cores", "agent == 'LSTM'")["n"] == 3
 
 
 def test_a_run_that_was_stopped_has_a_bound_and_no_mean() -> None:
@@ -312,9 +329,81 @@ def test_agents_say_how_many_observations_they_had() -> None:
 
 def test_findings_without_numbers() -> None:
     found = {finding.id: finding for finding in published_findings()}
-    assert set(found) == {"metarg22/recall", "metarg22/reconstruction"}
-    assert found["metarg22/recall"].source == "MetaRG22"
-    assert "one-hot" in found["metarg22/recall"].words
+    assert {"metarg24/figure5", "icy22/figure3", "metarg24/table1"} <= set(found)
+    assert found["metarg24/figure5"].source == "MetaRG24"
+    for finding in found.values():
+        assert bool(finding.title) == bool(finding.words) == bool(finding.shown_by)
+
+
+# -- by number ---------------------------------------------------------------------------------------------------------
+
+NUMBERS_OF = {  # tables and figures by number: the papers' tables, and those figures that the references name
+    "perkins21": [*(f"table{n}" for n in range(1, 19)), "figure1", "figure2"],
+    "icy22": [*(f"table{n}" for n in range(1, 23)), "figure3", "figure7"],
+    "cbm24": [*(f"table{n}" for n in range(1, 5)), *(f"figure{n}" for n in range(1, 5))],
+    "metarg22": ["table1", "table3", "figure3", "figure4", "figure6"],
+    "metarg24": [*(f"table{n}" for n in range(1, 6)), "figure5", "figure6", "figure8", "figure9"],
+}
+
+
+def test_every_table_and_figure_is_listed_by_its_number() -> None:
+    names = [one.name for one in published_names()]
+    assert len(names) == len(set(names))
+    assert {f"{paper}/{name}" for paper, found in NUMBERS_OF.items() for name in found} <= set(names)
+
+
+def test_every_listed_name_is_answered() -> None:
+    """A sentence never points to a table of another number, except for one that holds the same numbers."""
+    for one in published_names():
+        said = why_not_measured(one.name)
+        assert find_published(one.name) == one
+        assert bool(said) != one.is_measured
+        if said:
+            assert one.name in said
+            assert "`" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "of"),
+    [
+        ("icy22/table16", "perkins21/table13"),
+        ("perkins21/table9", "perkins21/table13"),
+        ("Perkins21/10", "perkins21/table15"),
+        ("icy22/18", "perkins21/table17"),
+        ("icy22/table12", "icy22/table3"),
+        ("metarg24/table5", "metarg22/table3"),
+    ],
+)
+def test_a_part_of_a_table_is_found_by_its_own_number(name: str, of: str) -> None:
+    assert find_published(name).of.id == of
+
+
+@pytest.mark.parametrize(
+    "name", ["icy22/table33", "metarg24/figure12", "perkins21/figure30", "table99", "icy22/tabl16"]
+)
+def test_no_suggestion_has_another_number(name: str) -> None:
+    with pytest.raises(UnknownNameError) as caught:
+        find_published(name)
+    suggested = str(caught.value).partition("did you mean ")[2].partition("?")[0]
+    number = re.findall(r"[0-9]+$", name)
+    assert all(re.findall(r"[0-9]+$", one) == number for one in suggested.split(" or ") if suggested)
+    assert "`icy list published` shows all" in str(caught.value)
+
+
+def test_what_is_not_recorded_has_a_reason() -> None:
+    """Neither the catalogue nor a finding leaves a gap without saying why."""
+    text = (DATA / "tables.toml").read_text(encoding="utf-8")
+    for line in text.splitlines():
+        for sentence in re.split(r"(?<=[.;])\s", line):
+            if re.search(r"\bnot (recorded|known|stated)\b|\bunknown\b", sentence) and not line.startswith("#"):
+                assert re.search(r"\b(because|since|as|so that)\b", sentence), sentence
+
+
+def test_recall_is_a_figure_without_numbers_and_says_what_is_inferred() -> None:
+    table = find_table("metarg22/figure4")
+    assert table.id == "metarg24/figure8"
+    assert "one-hot" in table.caveats
+    assert "the text says neither" in table.inferred
 
 
 # -- tables together ---------------------------------------------------------------------------------------------------
@@ -360,6 +449,10 @@ def test_end_to_end_cells() -> None:
         ("cbm24/table4", "cbm24/table3"),
         ("metarg24/marl", "metarg24/marl"),
         ("metarg24/eoa", "metarg24/marl"),
+        ("metarg24/table2", "metarg24/cores"),
+        ("metarg22/figure6", "metarg24/figure9"),
+        ("metarg24/figure8", "metarg24/figure8"),
+        ("metarg22/recall", "metarg24/figure8"),
     ],
 )
 def test_a_table_is_found_by_all_its_names(name: str, found: str) -> None:

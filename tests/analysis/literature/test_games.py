@@ -56,9 +56,13 @@ def test_cells_are_judged_by_their_row() -> None:
 def test_the_printed_numbers_bear_out_every_claim() -> None:
     games = [game for table in GAMES for game in games_of_table(cells(table))]
     found = claims(games)
-    assert found["claim"].tolist() == list("abcdef")
-    assert found["verdict"].tolist() == ["holds"] * 6
+    assert found["claim"].tolist() == list("abcdefgh")
+    assert found["verdict"].tolist() == ["holds"] * 8
     assert "thing l=1: QT 0.920, GS 0.860" in found["found"].iloc[0]
+    assert found["found"].iloc[6] == (
+        "shape: Pearson's correlation 0.74 over 4 games; thing: Pearson's correlation 0.93 over 4 games"
+    )
+    assert "gs thing l=4: ambiguous 0.76, paraphrases 0.00" in found["found"].iloc[7]
 
 
 def test_claims_on_results() -> None:
@@ -71,7 +75,7 @@ def test_claims_on_results() -> None:
     found = claims(games_of_results(long_of(rows))).set_index("claim")["verdict"]
     assert found.to_dict() == {
         "a": "does not hold", "b": "not measured", "c": "holds in part", "d": "holds in part", "e": "not measured",
-        "f": "not measured",
+        "f": "not measured", "g": "not measured", "h": "not measured",
     }  # fmt: skip
 
 

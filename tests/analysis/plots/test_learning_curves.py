@@ -85,6 +85,21 @@ def test_long_names_are_broken_into_lines() -> None:
     assert figure.axes[0].get_title() == "AVeryLongFamilyName0:\nMultiHeadAttentionCell"
 
 
+def test_options_that_all_panels_share_are_a_note() -> None:
+    runs = [record(MODELS[0], "perm", 123 + i, config={"settings": {}, "options": {"a": 1, "b": i}}) for i in (2, 3)]
+    figure = plots.curves(ProbeResult(runs))
+    assert [ax.get_title() for ax in figure.axes] == ["FC2L, b=2", "FC2L, b=3"]
+    assert any("all panels: a=1" in text.get_text() for text in figure.texts)
+
+
+def test_the_reconstruction_accuracy_is_a_dotted_line() -> None:
+    read = [[[0, 0.2, 0.1], [50, 0.4, 0.5]], [[0, 0.2, 0.3], [50, 0.4, 0.7]]]
+    figure = plots.curves(curved(*read, points=["steps", "accuracy", "reconstructed"]))
+    (dotted,) = [line for line in figure.axes[0].lines if line.get_linestyle() == ":"]
+    np.testing.assert_allclose(dotted.get_xydata(), [(0, 0.2), (50, 0.6)])
+    assert "reconstruction accuracy" in [text.get_text() for text in figure.legends[0].get_texts()]
+
+
 def test_the_axis_says_what_is_counted(tmp_path: Path) -> None:
     assert plots.curves(curved(SHORT)).axes[0].get_xlabel() == "updates"
     games = icy.train("study", player="composer", dataset="synth", grammar="concat", instances=1, workers=1,

@@ -102,6 +102,7 @@ def test_curves_are_thinned_and_keep_their_end() -> None:
     xs, ys = thinned([[step, step / 1000] for step in range(1000)], 2)
     assert len(xs) == len(ys) <= MOST_POINTS
     assert (xs[-1], ys[-1]) == (999, 0.999)
+    assert thinned([[0, 0.5]], 3) == [[0], [0.5], [None]]  # of an older version, which measured less
     assert thinned([], 2) == thinned([[0]], 2) == thinned([[0, math.nan]], 2) == []
 
 

@@ -46,7 +46,7 @@ def test_nothing_to_say_is_no_column() -> None:
 def test_presets_are_rows_of_their_own() -> None:
     assert "preset" not in training_table(long()).labels
     both = pd.concat([long(), long(preset="metarg22")])
-    assert shown(both, "preset") == ["metarg24", "metarg22"]
+    assert shown(both, "preset") == ["near32", "metarg22"]  # older records call near32 metarg24
 
 
 def test_ease_of_acquisition_is_a_column_where_it_was_measured() -> None:
@@ -55,3 +55,10 @@ def test_ease_of_acquisition_is_a_column_where_it_was_measured() -> None:
     assert table.rows[0][1]["EoA"].mean == pytest.approx(60.0)
     assert "EoA: ease of acquisition" in table.render("text")
     assert "EoA" not in training_table(long()).grammars
+
+
+def test_reconstruction_accuracy_is_a_column_where_there_is_the_loss() -> None:
+    table = training_table(long(reconstructed=[0.5, 0.7]))
+    assert table.rows[0][1]["reconstructed"].mean == pytest.approx(60.0)
+    assert "reconstructed: stimulus components" in table.render("text")
+    assert "reconstructed" not in training_table(long()).grammars

@@ -6,9 +6,10 @@ import csv
 import io
 import json
 
+import pytest
 from click.testing import CliRunner
 
-from icy.analysis import published_tables
+from icy.analysis.literature.catalogue import published_names
 from icy.cli import main
 from tests.cli.helpers import run
 
@@ -48,8 +49,6 @@ def test_what_near32_changes_is_listed() -> None:
     assert {row["departure"] for row in rows} == {"samples", "schedule", "query", "ratio", "masks", "duplicates"}
 
 
-TABLES = published_tables()
-
 # -- icy.analysis, icy list --------------------------------------------------------------------------------------------
 
 
@@ -61,20 +60,25 @@ def listed(*words: str) -> list[dict[str, str]]:
 
 
 def test_the_catalogue_is_listed() -> None:
-    assert [row["table"] for row in listed()] == [table.id for table in TABLES]
-    assert listed("perkins21/14") == [
+    assert [row["name"] for row in listed()] == [one.name for one in published_names()]
+    assert listed("perkins21/table14") == [
         {
-            "table": "perkins21/table13",
-            "in the paper": "13/14",
-            "title": "Senders, accuracy after as many updates as concat takes",
+            "name": "perkins21/table14",
+            "title": "In perkins21/table13: Senders, accuracy after as many updates as concat takes",
             "numbers": "525",
-            "measured anew by": "icy probe",
+            "command": "icy reproduce perkins21/table14",
         }
     ]
-    assert [row["table"] for row in listed("PERK*8")] == ["perkins21/table8", "perkins21/table17"]
-    by = {row["table"]: row["measured anew by"] for row in listed("metarg")}
-    assert by["metarg24/llm"] == by["metarg22/disentanglement"] == "-"
-    assert by["metarg22/listener"] == by["metarg24/marl"] == "icy s2b"
+    assert [row["name"] for row in listed("perkins21/14")] == ["perkins21/table13"]
+    assert [row["name"] for row in listed("PERK*8")] == ["perkins21/table8", "perkins21/table18"]
+    by = {row["name"]: row["command"] for row in listed("metarg")}
+    assert by["metarg24/llm"] == "icy reproduce metarg24/llm --dry-run"
+    assert by["metarg22/listener"] == "icy reproduce metarg22/listener"
+
+
+@pytest.mark.parametrize("kind", ["senders", "receivers", "tables", "Sender", "published"])
+def test_kinds_by_other_names(kind: str) -> None:
+    assert CliRunner().invoke(main, ["list", kind]).exit_code == 0
 
 
 def test_a_misspelt_table_is_not_listed() -> None:

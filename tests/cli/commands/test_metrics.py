@@ -249,3 +249,35 @@ def test_the_start_symbol_is_explained(tmp_path: Path) -> None:
         out = tmp_path / symbols
         icy.end_to_end("FC2L", "RNN1L:GRU", vocab_size=1, symbols=symbols, steps=2, seeds=1, out=out, **sizes)
         assert ("V counts the start symbol too" in run(str(out), "-m", "message_entropy").stdout) is said
+
+
+# -- by sample size ----------------------------------------------------------------------------------------------------
+
+
+def test_concept_best_matching_by_sample_size(tmp_path: Path) -> None:
+    """CBM24 figure 4: the command prints what the function returns, per segment and accumulated."""
+    words = ["metrics", "hol", "--meanings", "3x4", "--seeds", "1", "--by-sample-size", "--set", "cbm.segment=20"]
+    done = CliRunner().invoke(main, [*words, "--format", "csv", "-o", str(tmp_path / "rows.csv"), "-q"])
+    assert done.exit_code == 0, done.output
+    expected = icy.metrics.cbm_by_sample_size(icy.make_language("hol", "3x4", seed=123), segment=20)
+    shown = pd.read_csv(io.StringIO(done.stdout))
+    assert shown["drawn"].tolist() == expected["drawn"].tolist() == [20, 20, 40, 40, 60, 60]
+    assert shown["cbm"].to_numpy() == pytest.approx(expected["cbm"].to_numpy(), abs=6e-4)
+    written = pd.read_csv(tmp_path / "rows.csv")
+    assert written["cbm"].to_numpy() == pytest.approx(expected["cbm"].to_numpy())
+    assert set(written["language"]) == {"hol"}
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["-m", "ami"], "cbm alone"),
+        (["--permutations", "10"], "--permutations has no effect"),
+        (["--plot", "figure.png"], "--plot has no effect"),
+        ([], "take smaller segments"),
+    ],
+)
+def test_sample_sizes_that_cannot_be(options: list[str], sentence: str) -> None:
+    done = CliRunner().invoke(main, ["metrics", "hol", "--meanings", "2x4", "--by-sample-size", *options])
+    assert done.exit_code != 0
+    assert sentence in done.output + str(done.exception)

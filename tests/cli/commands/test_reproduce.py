@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 import icy
+from icy.analysis.literature.catalogue import published_names
 from icy.cli import main
 
 
@@ -31,3 +32,41 @@ def test_command(memory: tuple[icy.Reproduction, Path], tmp_path: Path) -> None:
         main, ["reproduce", "icy22/20", "--only", "FC1L", "--rerun", "never", "-o", str(tmp_path / "no")]
     )
     assert missing.stdout == "Not measured: none of 5 cells.\n"
+
+
+def dry(name: str, folder: Path) -> str:
+    done = CliRunner().invoke(main, ["reproduce", name, "--dry-run", "-o", str(folder)])
+    assert done.exit_code == 0, f"{name}: {done.output}"
+    assert not folder.exists()
+    return done.output
+
+
+def test_a_dry_run_of_what_is_not_trained_answers(tmp_path: Path) -> None:
+    for one in published_names():
+        if not one.is_measured:
+            said = dry(one.name, tmp_path / "none")
+            assert said.startswith("Nothing to train.")
+            assert one.name in said
+    assert "measured on languages of 5 seeds" in dry("icy22/table9", tmp_path / "none")
+
+
+@pytest.mark.slow
+def test_a_dry_run_of_every_table_ends_well(tmp_path: Path) -> None:
+    tables = {one.of.id: one.name for one in published_names() if one.is_measured}
+    for name in tables.values():  # the last of its names: a part of another table where there is one
+        assert "Nothing was written" in (said := dry(name, tmp_path / "none")) or "Nothing to train" in said
+
+
+def test_what_icy_does_not_measure_is_an_error_of_one_sentence_without_a_dry_run() -> None:
+    done = CliRunner().invoke(main, ["reproduce", "icy22/figure7"])
+    assert done.exit_code != 0
+    assert "`icy e2e" in str(done.exception) + done.output
+
+
+@pytest.mark.slow
+def test_residual_entropy_is_measured_by_command() -> None:
+    done = CliRunner().invoke(main, ["reproduce", "icy22/table9", "--only", "greedy", "--format", "csv"])
+    assert done.exit_code == 0
+    assert done.output.splitlines()[0].startswith("representation,side,model")
+    shown = CliRunner().invoke(main, ["reproduce", "icy22/table9", "--only", "greedy"])
+    assert "greedy  concat   0.000±0.000" in shown.output

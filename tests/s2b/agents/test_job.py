@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ from icy.records.store import CHECKPOINTS
 from icy.s2b import AcquisitionSettings, GameSettings, ease_of_acquisition, evaluate, never_listening
 from icy.s2b.agents.job import agent_jobs
 from icy.s2b.agents.kept import kept_agents, one_agent
+from icy.s2b.agents.makers import make_r2d2
+from icy.s2b.agents.r2d2.learning import R2D2Settings
 from icy.s2b.agents.setup import LEARNERS, Setup
 from icy.s2b.agents.spec import S2BSpec
 from icy.training.weights import card_of
@@ -93,7 +96,7 @@ def test_every_learner_trains_reads_and_plays(learner: str, tmp_path: Path) -> N
 @pytest.mark.parametrize("core", ["LSTM-512", "DCEM", "PairMemory"])
 def test_cores_are_learned_by_their_names(core: str, learner: str, tmp_path: Path) -> None:
     how = {**of_length(learner, 1), "core": core.lower(), "options": {"heads": 1} if core == "PairMemory" else {}}
-    preset = {"preset": "metarg24", "settings": {**BY_VALUES, **SHORT}}
+    preset = {"preset": "near32", "settings": {**BY_VALUES, **SHORT}}
     tiny = {name: value for name, value in TINY.items() if name != "updates"}
     of = preset if learner == "r2d2" else {}
     (record,) = icy.train("s2b", out=tmp_path, keep_models=True, **{**tiny, **how, **of, "seeds": 1}).records
@@ -114,7 +117,8 @@ def test_a_record_says_what_was_measured(tmp_path: Path) -> None:
     assert record["config"]["options"] == {"game.query": "tss", "heads": 1, "updates": 4, "episodes": 4}
     floors = never_listening(GameSettings(most=2, samples=2, query="tss"), episodes=20, seeds=1)
     assert record["floor"] == pytest.approx(float(floors.drop(columns="seed").iloc[0].max()))
-    updates, _, _, observations = zip(*record["curve"], strict=True)
+    updates, _, _, observations, reconstructed = zip(*record["curve"], strict=True)
+    assert set(reconstructed) == {None}  # there is no such loss
     assert updates == (0, 2, 4)
     assert observations[0] == 0 < observations[1] < observations[2] == record["observations"]
     long = result.to_dataframe()
@@ -124,6 +128,15 @@ def test_a_record_says_what_was_measured(tmp_path: Path) -> None:
     }
     assert "pairs+ppo" in result.table()
     assert "deaf" in result.table()
+
+
+@pytest.mark.slow
+def test_the_reconstruction_accuracy_is_recorded(tmp_path: Path) -> None:
+    how = {**of_length("r2d2", 2), "options": {"sizes": [4]}, "most": 2, "episodes": 2, "seeds": 1, "workers": 1}
+    how["settings"] = {**BY_VALUES, "reconstruction": {"hidden": 4}}
+    (record,) = icy.train("s2b", out=tmp_path, **how).records
+    assert record["points"] == ["steps", "accuracy", "support", "observations", "reconstructed"]
+    assert all(0 <= point[-1] <= 1 for point in [*record["curve"], (record["reconstructed"],)])
 
 
 @pytest.mark.slow
@@ -284,6 +297,24 @@ def test_what_is_several_becomes_rows() -> None:
     assert {(c["values"], c["samples"]) for _, _, c in found} == {("2-2", 1), ("2-2", 4), ("2-3", 1), ("2-3", 4)}
 
 
+def test_records_keep_the_printed_settings_apart_from_those_that_had_their_name() -> None:
+    (job,) = agent_jobs(S2BSpec(core="LSTM", learner="r2d2", preset="metarg24", most=2))
+    assert job.preset == job.setup.preset == "metarg22"
+    assert "metarg24" not in str(job.config(job.replicates[0]))
+    settings = LEARNERS["r2d2"].complete("LSTM", {}, "near32", job.setup.game_settings())
+    later = replace(job.setup, preset="near32", settings=settings)
+    old = {**later.config(), "preset": "metarg24"}  # of a record that was filed under the old name
+    assert Setup.of_config(old) == later
+    assert Setup.of_config(old).learner_settings() == R2D2Settings.preset("near32")
+
+
+def test_a_core_that_keeps_parts_apart_goes_without_mixing_layers() -> None:
+    (job,) = agent_jobs(S2BSpec(core="DCEM", learner="r2d2", preset="metarg24"))
+    network = make_r2d2(job.setup, 0).agents[0].network
+    assert (network.settings.stimulus, network.settings.joint) == ((512, 256, 128), ())
+    assert network.core.parts.vision == 128
+
+
 @pytest.mark.parametrize(
     ("given", "why"),
     [
@@ -301,7 +332,6 @@ def test_what_is_several_becomes_rows() -> None:
         ({"speaker_options": {"heads": 2}}, "speaker that learns"),
         ({"core": "LSTM", "options": {"size": 3}}, "core/LSTM cannot be made"),
         ({"core": "pairs", "learner": "r2d2"}, "did you mean PairMemory"),
-        ({"core": "DCEM", "learner": "r2d2"}, "metarg24"),
         ({"core": "LSTM", "learner": "r2d2", "settings": {"sad": True}}, "sad"),
         ({"core": "LSTM", "learner": "r2d2", "updates": 3}, "by observations"),
         ({"eoa": 2}, "speakers that learn"),

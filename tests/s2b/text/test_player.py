@@ -7,8 +7,18 @@ from typing import Any
 
 import pytest
 
-from icy.core.errors import PluginError
-from icy.s2b import TextListener, TextModel, TextReply, TextRequest, TextSpeaker, evaluate
+from icy.core.errors import IncompatibleError, PluginError, UnknownNameError
+from icy.s2b import (
+    TextListener,
+    TextModel,
+    TextReply,
+    TextRequest,
+    TextSpeaker,
+    evaluate,
+    evaluate_text,
+    probe_language,
+    text_model,
+)
 from icy.s2b.text.model import FunctionModel
 from icy.testing import check_listener, check_speaker
 
@@ -41,8 +51,24 @@ def test_text_players_keep_the_contract(check: Any, make: Any) -> None:
     assert not results["forgets_between_episodes"].excused
 
 
-def test_a_text_player_has_no_language_to_probe() -> None:
-    assert evaluate(speaker(), "random", episodes=2, seeds=1).speaker == "TextSpeaker"
+@pytest.mark.parametrize("prompt", ["icy", "metarg24"])
+def test_the_language_of_a_speaker_that_reads_digits_is_that_of_the_digital_speaker(prompt: str) -> None:
+    settings: dict[str, Any] = {"most": 2, "vocab_size": 9}
+    reader = TextSpeaker(text_model("scripted-reader#digital"), prompt=prompt)
+    rows, usual = (probe_language(one, metrics=["posdis"], episodes=2, **settings) for one in (reader, "digital"))
+    assert rows.equals(usual)
+
+
+def test_the_language_of_a_text_model_is_of_games_of_one_round() -> None:
+    with pytest.raises(IncompatibleError, match="of one round"):
+        probe_language(speaker(), metrics=["posdis"], episodes=1, most=2, rounds=2)
+
+
+def test_an_unknown_form_or_role_is_an_error() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean metarg24"):
+        evaluate_text("scripted-yes", prompt="metarg22", episodes=1, seeds=1)
+    with pytest.raises(UnknownNameError, match="role"):
+        evaluate_text("scripted-yes", role="talker", episodes=1, seeds=1)
 
 
 def test_a_model_is_told_of_every_batch() -> None:

@@ -12,10 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from icy.core.registry import LISTENER, SPEAKER
-from icy.s2b import BatchedGame, GameSettings, TextListener, TextReply, TextRequest, TextSpeaker, evaluate
-from icy.s2b.text.evaluation import DraftModel
+from icy.s2b import (
+    BatchedGame,
+    GameSettings,
+    TextListener,
+    TextReply,
+    TextRequest,
+    TextSpeaker,
+    evaluate,
+    evaluate_text,
+)
+from icy.s2b.text.evaluation import DraftModel, count_requests
 from icy.s2b.text.model import FunctionModel
-from icy.s2b.text.prompt import Script, choices_of, estimated_tokens, parse, question, rounded, rules
+from icy.s2b.text.prompt import PRINTED_GAME, Script, choices_of, estimated_tokens, parse, question, rounded, rules
 from icy.s2b.text.requests import valid_decision, valid_message
 from icy.s2b.text.scripted import as_json
 from tests.s2b.helpers import GAMES
@@ -75,6 +84,73 @@ def test_a_whole_prompt() -> None:
         "Question 1: is your stimulus of the same hidden meaning as your partner's? 0 = Yes, 1 = No\n"
         'Answer with JSON alone: {"decision": D}'
     )
+
+
+def test_a_whole_prompt_in_the_printed_form() -> None:
+    """MetaRG24, appendix B: 10 symbols, messages of 5, a history by step, and both questions at every step."""
+    found: list[TextRequest] = []
+    model = FunctionModel(lambda request: TextReply(1, [3, 0, 9, 9, 9]), "some")
+    listener = TextListener(model, asked=found.append, prompt="metarg24")
+    evaluate("posdis", listener, seeds=[7], episodes=1, **PRINTED_GAME)
+    prompt = found[4].prompt  # step 2 of game 2
+    assert (
+        "Symbol 0 ends a message: whatever follows it is read as 0. What the other symbols mean has to be worked out; "
+        "it stays the same in all games.\n"
+    ) in prompt
+    assert "A message has at most 5 symbols out of 10, 0 to 9." in prompt
+    assert (
+        "- A game has 3 steps. A message is heard at the step after it is sent: the speaker's messages count up to "
+        "step 1, and the listener's answer at step 2. Step 3 shows the listener what the speaker saw. All questions "
+        "are asked at every step; answers that a step does not need are ignored.\n"
+    ) in prompt
+    history = re.sub(r"-?\d\.\d{3}", "x", prompt.partition("the present one last:\n\n")[2])
+    history = re.sub(r"partner: [1-9] [1-9] [1-9] 0 0", "partner: m", history)
+    assert history == (
+        "Phase 1, game 1\nStep 1\nYou see: [x x x]\nMessage from your partner: 0 0 0 0 0\n"
+        "Step 2\nYou see: [x x x]\nMessage from your partner: m\nYour answer: 1\nThat was right.\n"
+        "Step 3\nYour partner saw: [x x x]\n"
+        "\n"
+        "Phase 1, game 2\nStep 1\nYou see: [x x x]\nMessage from your partner: 0 0 0 0 0\n"
+        "Step 2\nYou see: [x x x]\nMessage from your partner: m\n"
+        "\n"
+        "Answer as an expert at this game.\n"
+        "Question 1: is your stimulus of the same hidden meaning as your partner's? 0 = Yes, 1 = No\n"
+        "Question 2: what is your message? 5 symbols, each from 0 to 9.\n"
+        'Answer with JSON alone: {"decision": D, "message": [M, M, M, M, M]}'
+    )
+
+
+@pytest.mark.parametrize("role", [LISTENER, SPEAKER])
+@pytest.mark.parametrize("masks", ["paper", "near32"])
+def test_the_printed_form_asks_everything_at_every_step_and_takes_what_counts(masks: str, role: str) -> None:
+    settings: dict[str, Any] = {"masks": masks, "most": 2}
+    found: list[TextRequest] = []
+
+    def reply(request: TextRequest) -> TextReply:
+        found.append(request)
+        return TextReply(1, [2, 0, 3, 3, 3]) if request.round == (role == LISTENER) else TextReply(77, [99])
+
+    scores = evaluate_text(FunctionModel(reply, "some"), role=role, prompt="metarg24", episodes=2, seeds=1, **settings)
+    assert {len(request.choices["message"]) for request in found} == {5}
+    assert {len(request.choices["message"][0]) for request in found} == {10}
+    assert {tuple(request.choices["decision"]) for request in found} == {("0", "1")}
+    assert {request.round for request in found} == {0, 1, 2}
+    assert (scores.table()["invalid"] == 0).all()  # wrong answers came only where none is needed
+    assert len(found) == count_requests(scores.settings, 2, 1, role, "metarg24")
+    assert scores.table()["form"].tolist() == ["metarg24"]
+    assert (scores.settings.vocab_size, scores.settings.length) == (9, 5)
+    if role == SPEAKER:
+        assert "does your partner understand you? 0 = Yes, 1 = No" in found[-1].prompt
+        assert "Step 1\nYou see: " in found[-1].prompt
+        assert "Your message: 2 0 0 0 0\n" in found[-1].prompt  # read as 0 after the first 0
+        assert "Your partner saw" not in found[-1].prompt
+
+
+@pytest.mark.parametrize("role", [LISTENER, SPEAKER])
+@pytest.mark.parametrize("name", GAMES)
+def test_requests_are_counted_before_they_are_sent(name: str, role: str) -> None:
+    settings = GameSettings.of(**GAMES[name])
+    assert len(requests(role, **GAMES[name])) == count_requests(settings, 1, [7], role)
 
 
 def test_the_whole_history_is_told_and_the_numbers_of_games_begin_anew() -> None:

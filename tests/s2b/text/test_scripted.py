@@ -10,7 +10,7 @@ import pytest
 from icy.core.errors import InvalidSettingError
 from icy.s2b import GameSettings, TextListener, TextSpeaker, evaluate, evaluate_text, text_model
 from icy.s2b.players.speakers import DigitalSpeaker
-from icy.s2b.text.prompt import rounded
+from icy.s2b.text.prompt import FORMS, rounded
 from tests.s2b.helpers import GAMES
 from tests.s2b.text.helpers import RoundedNearest, decisions
 
@@ -53,6 +53,20 @@ def test_a_reader_of_the_prompt_equals_nearest_game_by_game(name: str) -> None:
     assert read == decisions(RoundedNearest(), settings, seeds)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", WITH_NUMBERS)
+def test_the_printed_form_holds_all_that_is_needed(name: str) -> None:
+    settings = GameSettings.of(**WITH_NUMBERS[name])
+    read = decisions(TextListener(text_model("scripted-reader"), prompt="metarg24"), settings, range(40, 43))
+    assert read == decisions(RoundedNearest(), settings, range(40, 43))
+
+
+def test_a_reader_of_the_printed_form_plays_as_nearest() -> None:
+    settings = GameSettings.of(most=2, vocab_size=9, length=5)
+    read = decisions(TextListener(text_model("scripted-reader"), prompt="metarg24"), settings, range(2))
+    assert read == decisions(RoundedNearest(), settings, range(2))
+
+
 def test_three_decimals_are_as_good_as_all() -> None:
     seeds = range(300)
     settings = GameSettings(most=3)
@@ -72,10 +86,12 @@ class RoundedDigital(DigitalSpeaker):
 @pytest.mark.parametrize("given", [{}, {"distractors": 2}, {"feedback": False}, {"masks": "near32"}], ids=str)
 def test_a_speaker_that_reads_its_prompt_says_what_the_player_says(given: dict[str, Any]) -> None:
     settings = {"permutation": False, "vocab_size": 9, **given}
-    reader = TextSpeaker(text_model("scripted-reader#digital"))
-    found, usual = (evaluate(one, "digital", episodes=6, seeds=2, **settings) for one in (reader, RoundedDigital()))
-    assert np.array_equal(found.scores.zsct, usual.scores.zsct)
-    assert np.array_equal(found.scores.support, usual.scores.support)
+    usual = evaluate(RoundedDigital(), "digital", episodes=6, seeds=2, **settings)
+    for form in FORMS:
+        reader = TextSpeaker(text_model("scripted-reader#digital"), prompt=form)
+        found = evaluate(reader, "digital", episodes=6, seeds=2, **settings)
+        assert np.array_equal(found.scores.zsct, usual.scores.zsct)
+        assert np.array_equal(found.scores.support, usual.scores.support)
     assert found.scores.zsct.mean() > (0.6 if "distractors" not in given else 0.4)
 
 

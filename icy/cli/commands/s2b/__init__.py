@@ -11,13 +11,14 @@ from .eval import eval_command, language_command, stimuli_command
 from .play import play_command
 from .record import record_command
 from .text import text_command
-from .train import train_command
+from .train import recall_command, train_command
 
 EPILOG = """\b
 Examples:
   icy s2b play
   icy s2b eval --speaker posdis --listener binding --shots 1,2 --samples 1,4
   icy s2b train --shots 1,2,4 --seeds 3
+  icy s2b recall --core pairs --seeds 3
   icy s2b record --listener binding --episodes 100 -o games.parquet
   icy s2b language --speaker posdis --speaker holistic
   icy s2b eoa --speaker posdis,holistic --shots 1,2 --samples 4
@@ -39,6 +40,7 @@ for _command in (
     play_command,
     eval_command,
     train_command,
+    recall_command,
     language_command,
     eoa_command,
     record_command,

@@ -1,4 +1,4 @@
-"""`icy s2b text`: evaluate text models as listeners."""
+"""`icy s2b text`: evaluate text models as listeners or speakers."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ import click
 from icy.cli import completion
 from icy.cli.exit_codes import Interrupted
 from icy.cli.groups import command
-from icy.cli.options import Assignment, SpecOptions, together
+from icy.cli.options import Assignment, SpecOptions, given_by_user, together
 from icy.cli.output import checked_rows_file, joined, note, print_rows, print_table, write_rows
 from icy.core.checks import seed_list
 from icy.core.errors import InvalidSettingError
-from icy.core.registry import SPEAKER, TEXT_MODEL, registry
+from icy.core.registry import LISTENER, PLAYERS, SPEAKER, TEXT_MODEL, registry
 from icy.core.text import counted
 from icy.s2b.settings import GameSettings
 from icy.s2b.text.model import CONSTRAINTS, TextModel, TextSettings, is_address, text_model
+from icy.s2b.text.prompt import FORMS
 from icy.s2b.text.requests import CUT
 
 from .options import (
@@ -49,6 +50,8 @@ Examples:
   icy s2b text --model http://localhost:8000/v1#llama --shots 1,2 --samples 1,4 --concurrency 64
   icy s2b text --model https://api.openai.com/v1#gpt-4o-mini --key-variable OPENAI_API_KEY --price-prompt 0.15
   icy s2b text --model scripted-yes --episodes 8 --seeds 2
+  icy s2b text --model http://localhost:8000/v1#llama --prompt metarg24
+  icy s2b text --model http://localhost:8000/v1#llama --role speaker --listener nearest
 
 \b
 A model is named by URL#MODEL, for any OpenAI-compatible server; by transformers#FOLDER, on this machine; or by the
@@ -61,7 +64,8 @@ OF_NAMES = (
     "concurrency",
 )  # fmt: skip
 ENDS = ("stop", CUT)  # finish reasons; the others are shown by their names
-LABELS = {"model": "model", "shots": "S", "samples": "O", "distractors": "K"}
+GAME_LABELS = {"shots": "S", "samples": "O", "distractors": "K", "form": "form"}
+FORM_OF_PAPER = "printed"  # of published rows
 DRAFT = ["S", "O", "K", "episodes", "requests", "prompt tokens", "on average", "longest prompt"]
 HOW = "estimated: a token per word, per up to three digits, and per sign"
 
@@ -86,10 +90,15 @@ text_options = together(
 )  # fmt: skip
 
 
-@command("text", short_help="Evaluate text models as listeners.", epilog=EPILOG)
+@command("text", short_help="Evaluate text models as listeners or speakers.", epilog=EPILOG)
 @click.option("--model", "model", multiple=True, required=True, metavar="NAME|URL#MODEL",
               shell_complete=completion.text_models, help="See `icy list text-models`; repeatable.")  # fmt: skip
+@click.option("--role", type=click.Choice(PLAYERS), default=LISTENER, show_default=True, help="Role of the models.")
 @player_option("speaker", "posdis", trained=False)
+@player_option("listener", "binding", trained=False)
+@click.option("--prompt", type=click.Choice(list(FORMS)), default="icy", show_default=True,
+              help="Form of the prompts: icy's, or the structure that MetaRG24 prints, by default with its 10 symbols "
+              "and messages of up to 5.")  # fmt: skip
 @measured(episodes=64, seeds=5)
 @click.option("--dry-run", is_flag=True, help="Show prompts and count tokens; ask nobody.")
 @text_options
@@ -101,7 +110,10 @@ def text_command(
     ctx: click.Context,
     /,
     model: tuple[str, ...],
+    role: str,
     speaker: str,
+    listener: str,
+    prompt: str,
     episodes: int,
     seeds: int | str,
     dry_run: bool,
@@ -117,28 +129,30 @@ def text_command(
     quiet: bool,
     **given: Any,
 ) -> None:
-    """Evaluate text models as the listener of a speaker: a row per model and game (MetaRG24).
+    """Evaluate text models as the listener of a speaker (MetaRG24) or, with --role speaker, as the speaker.
 
-    A prompt holds the rules and all games of the episode so far. query is the accuracy in the query phase (ZSCT), in
-    per cent; invalid, how often an answer was none of the choices, and was replaced by 0; cut, how often it was cut by
-    --max-tokens, where the model reports it. Without invalid and "says yes", a
-    score far below chance cannot be told from an unread answer. Published rows stand below, where they are of the same
-    game.
+    There is a row per model and game. A prompt holds the rules and all games of the episode so far. query is the
+    accuracy in the query phase (ZSCT), in per cent; invalid, how often an answer was none of the choices, and was
+    replaced by 0; cut, how often it was cut by --max-tokens, where the model reports it. Without invalid and "says
+    yes", a score far below chance cannot be distinguished from unread answers. form is the form of the prompts.
+    Published rows are below, where they are of the same game.
     """
     from icy.s2b.text.cache import keeping
+    from icy.s2b.text.evaluation import game_of_prompt
 
     load(plugin)
     target = None if out is None else checked_rows_file(out)
     numbers = seed_list(seeds)
     settings = TextSettings(**{name: given.pop(name) for name in OF_NAMES} | {"body": dict(given.pop("body"))})
     prices = (_price(price_prompt), _price(price_answer))
-    games = games_of(settings_of(ctx, given))
+    partner = _partner(ctx, role, {SPEAKER: speaker, LISTENER: listener})
+    games = games_of(game_of_prompt(prompt, settings_of(ctx, given)))
+    run = _Run(role, partner, prompt, episodes, numbers, max_tokens, prices)
     if dry_run:
         for name in model:
             _check_name(name)
-        _draft(games, speaker, episodes, numbers, prices, len(model), format_, quiet)
+        _draft(run, games, len(model), format_, quiet)
         return
-    run = _Run(speaker, episodes, numbers, max_tokens, prices)
     models = [keeping(text_model(name, settings), None if no_cache else cache) for name in model]
     try:
         run.all(models, games, quiet)
@@ -162,6 +176,21 @@ def _price(given: float) -> float:
     return given
 
 
+def _partner(ctx: click.Context, role: str, players: Mapping[str, str]) -> str:
+    """Return the name of the player that plays with the models.
+
+    Raises:
+        InvalidSettingError: the user named a player in the role of the models.
+    """
+    if role in given_by_user(ctx, {role: players[role]}):
+        raise InvalidSettingError(f"The models are the {role} here; choose their partner by --{_other(role)}.")
+    return str(registry.get(players[_other(role)], _other(role)).name)
+
+
+def _other(role: str) -> str:
+    return LISTENER if role == SPEAKER else SPEAKER
+
+
 def _check_name(name: str) -> None:
     """Refuse an unknown name, without making the model."""
     from icy.s2b.text.address import read_address
@@ -176,9 +205,16 @@ class _Run:
     """The rows measured so far, and what they cost."""
 
     def __init__(
-        self, speaker: str, episodes: int, seeds: Sequence[int], max_tokens: int, prices: tuple[float, float]
+        self,
+        role: str,
+        partner: str,
+        prompt: str,
+        episodes: int,
+        seeds: Sequence[int],
+        max_tokens: int,
+        prices: tuple[float, float],
     ) -> None:
-        self.speaker = registry.get(speaker, SPEAKER).name
+        self.role, self.partner, self.prompt = role, partner, prompt
         self.episodes, self.seeds, self.max_tokens, self.prices = episodes, seeds, max_tokens, prices
         self.rows: list[pd.DataFrame] = []
         self.found: list[TextEvaluation] = []
@@ -186,27 +222,36 @@ class _Run:
 
     def all(self, models: Sequence[TextModel], games: Sequence[GameSettings], quiet: bool) -> None:
         """Evaluate every model in every game."""
-        from icy.s2b.text.evaluation import count_games
+        from icy.s2b.text.evaluation import count_requests
 
         self.models = list(models)
-        total = len(models) * sum(count_games(game, self.episodes, self.seeds) for game in games)
+        each = (count_requests(game, self.episodes, self.seeds, self.role, self.prompt) for game in games)
+        total = len(models) * sum(each)
         with progress(total, quiet) as told:
             for model, game in product(models, games):
                 self._one(model, game, told)
 
     def _one(self, model: TextModel, game: GameSettings, told: Callable[[int], None]) -> None:
         from icy.analysis.tables.s2b import with_deaf
-        from icy.s2b import evaluate_text
 
-        found = evaluate_text(
-            model, game, speaker=self.speaker, episodes=self.episodes, seeds=self.seeds,
-            max_tokens=self.max_tokens, told=told,
-        )  # fmt: skip
+        found = self.evaluated(model, game, told)
         facts = {"model": model.name, **{name: getattr(game, name) for name in SWEPT}}
         rows = found.table().assign(**facts, decisions=game.decisions, episodes=self.episodes)
         self.found.append(found)
         with_floor = with_deaf(rows, floors(game, self.episodes, tuple(self.seeds)))
-        self.rows.append(with_floor.assign(speaker=self.speaker))
+        self.rows.append(with_floor.assign(role=self.role, **{_other(self.role): self.partner}))
+
+    def evaluated(
+        self, model: TextModel, game: GameSettings, told: Callable[[int], None] | None = None
+    ) -> TextEvaluation:
+        """Evaluate a model in a game."""
+        from icy.s2b import evaluate_text
+
+        partner: dict[str, Any] = {_other(self.role): self.partner}
+        return evaluate_text(
+            model, game, role=self.role, prompt=self.prompt, episodes=self.episodes, seeds=self.seeds,
+            max_tokens=self.max_tokens, told=told, **partner,
+        )  # fmt: skip
 
     def notes(self) -> list[str]:
         """Return sentences on tokens, costs and failures."""
@@ -244,7 +289,8 @@ def _print(run: _Run, games: Sequence[GameSettings], spread: str, format_: str) 
 
     rows = joined(run.rows)
     rows["prompt"] = rows["prompt_tokens"].fillna(rows["estimated_tokens"])
-    there = published_text_models(as_published(games)) if run.speaker == "posdis" else []
+    same = run.role == LISTENER and run.partner == "posdis"
+    there = published_text_models(as_published(games), FORM_OF_PAPER) if same else []
     notes = [chance_text(rows), *run.notes()]
     if there:
         notes.append(
@@ -252,37 +298,29 @@ def _print(run: _Run, games: Sequence[GameSettings], spread: str, format_: str) 
         )
     means = {"prompt": "prompt", "letters": "letters"}
     shares = {**HEADINGS, "invalid": "invalid"} | ({"cut": "cut"} if rows["cut"].notna().any() else {})
-    table = evaluation_table(rows, LABELS, spread, notes, shares, means, there)
+    labels = {"model": "model"} | ({LISTENER: LISTENER} if run.role == SPEAKER else {}) | GAME_LABELS
+    table = evaluation_table(rows, labels, spread, notes, shares, means, there)
     print_table(table, format_)
 
 
 # -- dry run -----------------------------------------------------------------------------------------------------------
 
 
-def _draft(
-    games: Sequence[GameSettings],
-    speaker: str,
-    episodes: int,
-    seeds: Sequence[int],
-    prices: tuple[float, float],
-    models: int,
-    format_: str,
-    quiet: bool,
-) -> None:
+def _draft(run: _Run, games: Sequence[GameSettings], models: int, format_: str, quiet: bool) -> None:
     """Print a prompt of each phase, and how many tokens all prompts have."""
-    from icy.s2b.text.evaluation import DraftModel, evaluate_text
+    from icy.s2b.text.evaluation import DraftModel
     from icy.s2b.text.prompt import estimated_tokens
 
     lines, total, requests = [], 0, 0
     with progress(len(games), quiet) as told:
         for number, game in enumerate(games):
             draft = DraftModel()
-            counts = evaluate_text(draft, game, speaker=speaker, episodes=episodes, seeds=seeds).counts
+            counts = run.evaluated(draft, game).counts
             asked, tokens = int(counts["requests"].sum()), int(counts["estimated_tokens"].sum())
             total, requests = total + tokens, requests + asked
             sizes = [getattr(game, name) for name in ("shots", "samples", "distractors")]
             longest = estimated_tokens(draft.longest)
-            lines.append([*sizes, episodes * len(seeds), asked, tokens, round(tokens / asked), longest])
+            lines.append([*sizes, run.episodes * len(run.seeds), asked, tokens, round(tokens / asked), longest])
             if number == 0 and format_ in ("table", "markdown", "latex"):
                 _show(draft.shown)
             told(1)
@@ -290,8 +328,8 @@ def _draft(
     if not quiet:
         each = "" if models == 1 else f" for each of {counted(models, 'model')}"
         note(f"Tokens are {HOW}. {requests:,} requests, {total:,} tokens to read{each}. Nobody was asked.")
-        if prices[0]:
-            note(f"To read them costs about {total * prices[0] / 1e6:.2f}{each}, beside the answers.")
+        if run.prices[0]:
+            note(f"To read them costs about {total * run.prices[0] / 1e6:.2f}{each}, beside the answers.")
 
 
 def _show(prompts: dict[str, str]) -> None:

@@ -1,8 +1,13 @@
-"""`icy s2b train`: train agents of meta-referential games."""
+"""`icy s2b train` and `icy s2b recall`: train agents of meta-referential games, and of the recall task."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import click
+
 from icy.cli.commands.job import job_command
+from icy.cli.options import Assignment
 from icy.records.kinds import job_kind
 
 EPILOG = """\b
@@ -18,4 +23,29 @@ A row per combination of what is several. A training that was interrupted, or ki
 command again. `icy s2b eval --listener FOLDER` plays what was kept (--keep-models).
 """
 
+RECALL_EPILOG = """\b
+Examples:
+  icy s2b recall --quick
+  icy s2b recall --core pairs --core LSTM --seeds 3 -o recall
+  icy s2b recall --core DNC --stimuli scs --observations 1000000
+  icy s2b recall --compat near32 --task games_per_shot=5 --dry-run
+
+\b
+A game has two steps: a stimulus, and a question about its value in one dimension. The score is the accuracy in the
+second shot. A training that was interrupted, or killed, goes on where it was: run the same command again.
+"""
+
+
+class GameAssignment(Assignment):
+    """A setting of the game."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, Any]:
+        """Return name and value."""
+        if value == "recall":
+            self.fail("The recall task has a command of its own: icy s2b recall.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 train_command = job_command(job_kind("s2b"), "train", EPILOG)
+next(option for option in train_command.params if option.name == "game").type = GameAssignment()
+recall_command = job_command(job_kind("recall"), "recall", RECALL_EPILOG)

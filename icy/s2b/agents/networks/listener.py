@@ -26,7 +26,7 @@ from .player import NetworkPlayer
 
 READ_TOGETHER = 32  # episodes, as more at once are no faster, and then the longer ones are with their like
 # The smaller of the papers' LSTMs behind the smaller of their encoders: of those, what learns most in a minute.
-DEFAULTS = NetworkSettings.preset("metarg24", core="LSTM", head="policy", mask="none")
+DEFAULTS = NetworkSettings.preset("near32", core="LSTM", head="policy", mask="none")
 
 
 class CoreListener(nn.Module):

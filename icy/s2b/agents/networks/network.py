@@ -72,8 +72,9 @@ class NetworkSettings:
         """Return the settings of a preset, with changes.
 
         Args:
-            name: "metarg22": as the papers print it; "metarg24": of the authors' later program, whose towers for
-                stimuli and messages stay side by side; "pairs": icy's memory of pairs, which is given both as they are.
+            name: "metarg22" or "metarg24": as both papers print it; "near32": of the authors' later program, which
+                does not mix its encodings of stimuli and messages; "pairs": icy's memory of pairs, which is given both
+                as they are.
             **changes: settings by name.
 
         Raises:
@@ -86,7 +87,8 @@ class NetworkSettings:
 
 PRESETS: Mapping[str, NetworkSettings] = {
     "metarg22": NetworkSettings(),
-    "metarg24": NetworkSettings(core="LSTM-512", stimulus=(64, 32), message=(64, 32), joint=(), mask="head"),
+    "metarg24": NetworkSettings(),
+    "near32": NetworkSettings(core="LSTM-512", stimulus=(64, 32), message=(64, 32), joint=(), mask="head"),
     "pairs": NetworkSettings(core="PairMemory", stimulus=(), joint=(), mask="head"),
 }
 
@@ -189,7 +191,7 @@ class Network(nn.Module):
         >>> from icy.s2b.agents.networks.observations import observe
         >>> game = BatchedGame(episodes=4)
         >>> actions = Actions.of_role(game.settings, "listener")
-        >>> network = Network(actions, NetworkSettings.preset("metarg24"))
+        >>> network = Network(actions, NetworkSettings.preset("near32"))
         >>> seen = observe(game.reset(seed=1).listener, "listener", actions)
         >>> (scores, value), state = network.step(seen, network.start(4))
         >>> actions.best(scores, seen.legal).squeeze(-1).tolist()  # nothing is asked for in round 0
@@ -208,7 +210,7 @@ class Network(nn.Module):
         if parts is None and takes(entry, "parts"):
             raise IncompatibleError(
                 f"The core {entry.name} keeps what is seen apart from what is heard, and this network's joint layers "
-                "mix them; take the preset 'metarg24', or joint=()."
+                "mix them; take the preset 'near32', or joint=()."
             )
         given = {"capacity": self.settings.capacity, "parts": parts}
         return made_of(entry, self.encoder.width, **{**given, **self.settings.options})

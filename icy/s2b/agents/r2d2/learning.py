@@ -146,7 +146,7 @@ class R2D2Settings:
         """Return the settings of a preset, with changes.
 
         Args:
-            name: "metarg22": as the papers print it; "metarg24": of the authors' later program.
+            name: "metarg22" or "metarg24": as both papers print it; "near32": of the authors' later program.
             **changes: settings by name.
 
         Raises:
@@ -154,7 +154,7 @@ class R2D2Settings:
 
         Example:
             >>> from icy.s2b.agents.r2d2.learning import R2D2Settings
-            >>> later = R2D2Settings.preset("metarg24", observations=500_000)
+            >>> later = R2D2Settings.preset("near32", observations=500_000)
             >>> later.length, later.burn_in, later.steps, later.network.core
             (40, 20, 7, 'LSTM-512')
         """
@@ -180,8 +180,9 @@ class R2D2Settings:
 
 PRESETS: Mapping[str, R2D2Settings] = {
     "metarg22": R2D2Settings(),
-    "metarg24": R2D2Settings(
-        network=NetworkSettings.preset("metarg24"),
+    "metarg24": R2D2Settings(),
+    "near32": R2D2Settings(
+        network=NetworkSettings.preset("near32"),
         length=40,
         overlap=20,
         burn_in=20,
@@ -211,7 +212,7 @@ class R2D2Learning(Training):
     Example:
         >>> from icy.s2b import GameSettings
         >>> from icy.s2b.agents.r2d2.learning import R2D2Learning, R2D2Settings
-        >>> settings = R2D2Settings.preset("metarg24", actors=2, least=0, observations=100, observations_per_update=10)
+        >>> settings = R2D2Settings.preset("near32", actors=2, least=0, observations=100, observations_per_update=10)
         >>> learning = R2D2Learning(GameSettings(most=2), settings)
         >>> loss = learning.run(2)
         >>> learning.updates, learning.observations, learning.total
@@ -240,10 +241,19 @@ class R2D2Learning(Training):
         place = torch.arange(s.actors) / max(s.actors - 1, 1)
         self._exploring = s.explore ** (1 + s.explore_exponent * place)
         self._greedy: dict[str, Tensor] = {}  # choices of the step before, by role, where they are told
-        self._batched = BatchedGame(game, episodes=s.actors, autoreset=True)
+        self._batched = self._make_game()
         first = first_episode(seed)
         self._turn = self._batched.reset(seeds=range(first, first + s.actors))
-        self._beside = seated(s.speaker, SPEAKER, self._batched) if s.players == LISTENER else None
+        self._beside = self._make_partner()
+
+    def _make_game(self) -> Any:
+        """Make the game that the actors play."""
+        return BatchedGame(self.game, episodes=self.settings.actors, autoreset=True)
+
+    def _make_partner(self) -> Player | None:
+        """Make the speaker that does not learn, if there is one."""
+        s = self.settings
+        return seated(s.speaker, SPEAKER, self._batched) if s.players == LISTENER else None
 
     def _agents(self, device: Any) -> list[Agent]:
         s, roles = self.settings, self.settings.roles

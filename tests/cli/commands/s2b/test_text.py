@@ -60,6 +60,19 @@ def test_published_rows_stand_beside_the_same_game_alone(words: list[str]) -> No
     assert "MetaRG24" not in result.stdout
 
 
+def test_rows_name_the_form_of_the_prompt_and_a_speaker_its_listener() -> None:
+    words = ["--model", "scripted-reader#digital", "--role", "speaker", "--listener", "digital", "--no-permutation"]
+    result = run("text", *SMALL, *words, "--prompt", "metarg24", "--format", "json", "--out", "rows.csv")
+    assert result.exit_code == 0, result.output
+    (row,) = json.loads(result.stdout)
+    assert (row["model"], row["listener"], row["form"]) == ("scripted-reader#digital", "digital", "metarg24")
+    assert row["query"]["mean"] > 80
+    rows = pd.read_csv("rows.csv")
+    assert rows[["role", "listener", "form"]].drop_duplicates().to_numpy().tolist() == [
+        ["speaker", "digital", "metarg24"]
+    ]
+
+
 def test_a_dry_run_shows_prompts_and_asks_nobody(tmp_path: Path) -> None:
     with serving(lambda asked: said(YES)) as server:
         words = ["--model", f"{server.url}#m", "--dry-run", "--key-variable", "NOT_SET", "--price-prompt", "10"]
@@ -243,6 +256,11 @@ def test_a_plug_in_is_a_text_model(tmp_path: Path) -> None:
         (["--model", "scripted-yes", "--concurrency", "0"], "concurrency must be"),
         (["--model", "scripted-yes", "--max-tokens", "0"], "max_tokens must be"),
         (["--model", "scripted-yes", "--body", "x"], "name=value"),
+        (["--model", "scripted-yes", "--prompt", "metarg"], "metarg24"),
+        (["--model", "scripted-yes", "--listener", "nearest"], "The models are the listener here"),
+        (["--model", "scripted-yes", "--role", "speaker", "--speaker", "posdis"], "choose their partner by --listener"),
+        (["--model", "scripted-yes", "--role", "speaker", "--listener", "nearst"], "did you mean nearest"),
+        (["--model", "scripted-yes", "--prompt", "metarg24", "--length", "2"], "messages of 3 tokens"),
     ],
 )
 def test_mistakes_are_answered_in_a_sentence(words: list[str], said_of_it: str) -> None:

@@ -18,7 +18,7 @@ from icy.s2b.game import REWARDS
 from tests.helpers import mark_others
 
 SMALL: dict[str, Any] = {"updates": 4, "episodes": 8, "minibatch": 4}
-NETWORK = NetworkSettings.preset("metarg24", head="policy", core="LSTM", options={"sizes": (16,)})
+NETWORK = NetworkSettings.preset("near32", head="policy", core="LSTM", options={"sizes": (16,)})
 
 
 def learning(own: bool = False, **given: Any) -> CoreLearning:

@@ -30,7 +30,7 @@ GAMES: list[dict[str, Any]] = [
 def listener(game: GameSettings, own: bool, **given: Any) -> CoreListener:
     """Make a listener in double precision, whose decisions are not all the same."""
     torch.manual_seed(3)
-    made = CoreListener(game, NetworkSettings.preset("metarg24", head="policy", **given), own).double()
+    made = CoreListener(game, NetworkSettings.preset("near32", head="policy", **given), own).double()
     with torch.no_grad():
         for weight in made.parameters():
             weight.mul_(2)

@@ -40,7 +40,7 @@ def episode(actions: Actions, role: str = "listener", steps: int = 24) -> Observ
 
 @pytest.mark.parametrize(("most", "width"), [(5, 593), (3, 245)])
 def test_widths_of_the_later_program(most: int, width: int) -> None:
-    network = Network(Actions(GameSettings(most=most), "both"), NetworkSettings.preset("metarg24"))
+    network = Network(Actions(GameSettings(most=most), "both"), NetworkSettings.preset("near32"))
     assert network.encoder.width == width  # s2b-facts 10.2 and 10.5
     assert network.core.output == 512
     assert network.head.value.in_features == 512 + network.actions.width
@@ -64,7 +64,7 @@ def test_widths_of_the_papers() -> None:
 def test_every_core_unrolls_as_it_steps(core: str, form: Any, role: str) -> None:
     torch.manual_seed(0)
     actions = Actions(SMALL, form)
-    network = Network(actions, NetworkSettings.preset("metarg24", core=core, capacity=8)).double()
+    network = Network(actions, NetworkSettings.preset("near32", core=core, capacity=8)).double()
     seen = episode(actions, role)
     seen = change(seen, **{name: getattr(seen, name).double() for name in ("stimulus", "earned", "reward", "extra")})
     with torch.no_grad():
@@ -91,7 +91,7 @@ def test_every_core_unrolls_as_it_steps(core: str, form: Any, role: str) -> None
 def test_gradients_of_an_episode_are_finite(core: str) -> None:
     torch.manual_seed(0)
     actions = Actions(SMALL)
-    network = Network(actions, NetworkSettings.preset("metarg24", core=core))
+    network = Network(actions, NetworkSettings.preset("near32", core=core))
     seen = episode(actions)
     repeated = Observation.stack([seen[t // 3] for t in range(72)])  # as messages and stimuli repeat exactly
     (scores, _), _ = network.unroll(repeated, network.start(3))
@@ -169,10 +169,10 @@ def test_settings_that_cannot_be(settings: dict[str, Any], error: type[Exception
 
 
 def test_a_preset_that_is_not() -> None:
-    with pytest.raises(UnknownNameError, match="did you mean metarg24 or metarg22"):
+    with pytest.raises(UnknownNameError, match="did you mean metarg"):
         NetworkSettings.preset("metarg2")
 
 
 def test_dcem_needs_parts_kept_apart() -> None:
-    with pytest.raises(IncompatibleError, match="take the preset 'metarg24'"):
+    with pytest.raises(IncompatibleError, match="take the preset 'near32'"):
         Network(Actions(SMALL), NetworkSettings(core="DCEM"))

@@ -24,7 +24,7 @@ from icy.s2b.evaluation import play
 from icy.s2b.players.base import seated
 
 GAME = GameSettings(dimensions=2, most=2)
-SMALL = NetworkSettings.preset("metarg24", stimulus=(8,), message=(8,), options={"sizes": (8,)})
+SMALL = NetworkSettings.preset("near32", stimulus=(8,), message=(8,), options={"sizes": (8,)})
 SETTINGS = R2D2Settings(network=SMALL, actors=3, least=0, length=8, overlap=4, burn_in=4, capacity=3000, explore=0.0)
 
 

@@ -47,7 +47,7 @@ def test_the_loss_is_of_the_steps_that_count(message: bool) -> None:
 @pytest.mark.parametrize("core", ["LSTM", "DNC", "ESBN", "DCEM"])
 def test_gradients_reach_core_and_encoder(core: str) -> None:
     torch.manual_seed(0)
-    network = Network(ACTIONS, NetworkSettings.preset("metarg24", core=core, capacity=6))
+    network = Network(ACTIONS, NetworkSettings.preset("near32", core=core, capacity=6))
     predictor, told = Reconstruction(network.core.latent_width, GAME, ReconstructionSettings()), seen()
     _, latents, _ = network.trace(told, network.start(4))
     predictor.loss(latents, told, torch.ones(5, 4, dtype=torch.bool)).backward()

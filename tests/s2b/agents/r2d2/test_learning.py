@@ -13,6 +13,7 @@ from torch import Tensor
 from icy.core.errors import IncompatibleError, InvalidSettingError, UnknownNameError
 from icy.core.registry import LISTENER, SPEAKER
 from icy.s2b import GameSettings
+from icy.s2b.agents.cores import make_core
 from icy.s2b.agents.networks.actions import NEVER
 from icy.s2b.agents.networks.network import NetworkSettings
 from icy.s2b.agents.networks.reconstruction import ReconstructionSettings
@@ -20,7 +21,7 @@ from icy.s2b.agents.r2d2.learning import R2D2Learning, R2D2Settings
 from icy.s2b.agents.r2d2.replay import Sequences
 
 GAME = GameSettings(dimensions=2, most=2)
-SMALL = NetworkSettings.preset("metarg24", stimulus=(8,), message=(8,), options={"sizes": (8,)})
+SMALL = NetworkSettings.preset("near32", stimulus=(8,), message=(8,), options={"sizes": (8,)})
 FEW = R2D2Settings(
     network=SMALL, observations=480, observations_per_update=16, least=64, actors=4, length=8, overlap=4, burn_in=4,
     steps=2, capacity=320, batch=4, rate=1e-2, target_interval=5,
@@ -32,7 +33,7 @@ KINDS: dict[str, R2D2Settings] = {
     "beside holistic, held": replace(FEW, speaker="holistic", network=replace(SMALL, hold=True)),
     "both": replace(BOTH, reconstruction=ReconstructionSettings(hidden=8, message=True)),
     "two networks": replace(BOTH, shared=False),
-    "DCEM": replace(FEW, network=NetworkSettings.preset("metarg24", core="DCEM", capacity=4, stimulus=(4,))),
+    "DCEM": replace(FEW, network=NetworkSettings.preset("near32", core="DCEM", capacity=4, stimulus=(4,))),
 }
 
 
@@ -302,7 +303,7 @@ def test_reconstruction_reaches_the_core_at_its_period() -> None:
 
 def test_settings_as_published() -> None:
     """s2b-facts 10.1 to 10.3."""
-    papers, later = (R2D2Settings.preset(name) for name in ("metarg22", "metarg24"))
+    papers, later = (R2D2Settings.preset(name) for name in ("metarg22", "near32"))
     names = ("actors", "length", "overlap", "burn_in", "steps", "capacity", "priority", "importance", "discount",
              "batch", "rate", "adam_epsilon", "clip", "eta", "target", "target_interval", "greedy")  # fmt: skip
     assert [getattr(papers, name) for name in names] == [
@@ -311,6 +312,9 @@ def test_settings_as_published() -> None:
     assert (later.length, later.burn_in, later.steps, later.batch, later.capacity) == (40, 20, 7, 64, 10_000)
     assert (later.target, later.rate, later.discount, later.greedy) == ("soft", 6.25e-5, 0.997, "raw")
     assert later.network.core == "LSTM-512"
+    assert R2D2Settings.preset("metarg24") == papers  # MetaRG22, table 3; MetaRG24, table 5
+    assert (papers.network.stimulus, papers.network.joint) == ((512, 256, 128), (512, 256, 256))
+    assert make_core(papers.network.core, 20).output == 128
     assert papers.double
     assert papers.network.head == "dueling"
 
@@ -349,7 +353,7 @@ def test_settings_that_cannot_be(changes: dict[str, Any], error: type[Exception]
 
 
 def test_a_preset_that_is_not() -> None:
-    with pytest.raises(UnknownNameError, match="did you mean metarg24 or metarg22"):
+    with pytest.raises(UnknownNameError, match="did you mean metarg"):
         R2D2Settings.preset("metarg2")
 
 
@@ -358,7 +362,7 @@ def test_a_preset_that_is_not() -> None:
 
 EASY = GameSettings(dimensions=2, most=2, permutation=False)
 QUICK = R2D2Settings(
-    network=NetworkSettings.preset("metarg24", stimulus=(32,), message=(32,), options={"sizes": (32,)}),
+    network=NetworkSettings.preset("near32", stimulus=(32,), message=(32,), options={"sizes": (32,)}),
     observations=20_000, observations_per_update=64, least=1_000, length=12, overlap=8, burn_in=4, steps=2, rate=2e-3,
     capacity=20_000, target_interval=100, tail="short", discount=0.5,
 )  # fmt: skip

@@ -1,0 +1,114 @@
+"""Published numbers of updates to a target accuracy: what trains their models again, and how the counts compare."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from .agreement import NAMES, with_distance
+from .verdicts import COLUMNS, verdict_of
+
+SEEDS = 5  # the paper does not say how many runs it had
+HIDDEN = 50  # of models without hidden units, which still need a number
+CHECK_EVERY = 10  # updates; the smallest printed number is 31
+LEAST_CAP, SLACK, CAP_STEP = 15, 1.5, 5
+FAR_ERRORS = 3  # standard errors that icy's mean is below a printed bound, to differ from it
+LEFT_OUT = ("shuf",)  # a grammar for receivers: a sender can only learn it by heart
+
+
+def step_parts(wanted: pd.DataFrame, seeds: Any = None) -> list[dict[str, Any]]:
+    """Return what trains the models of published cells again: arguments of `icy.probe`, one dict per space and model.
+
+    Other grammars than concat are trained for at most `cap` times concat's updates: for SLACK times the largest
+    printed ratio of the model, and for LEAST_CAP at least.
+
+    Args:
+        wanted: the cells, with the column `meanings`.
+        seeds: in place of SEEDS.
+
+    Example:
+        >>> from icy.analysis import published
+        >>> part = step_parts(published("perkins21/table7").query("model == 'FC2L' and meanings == '3x10'"))[0]
+        >>> part["model"], part["grammar"], part["target"], part["cap"]
+        ('FC2L', ['perm', 'rot', 'hol'], 0.9, 45)
+    """
+    parts = []
+    for (meanings, model, target), rows in wanted.groupby(["meanings", "model", "target"], sort=False):
+        grammars = [str(g) for g in dict.fromkeys(rows["grammar"]) if g not in ("concat", *LEFT_OUT)]
+        hidden = rows["hidden_size"].iloc[0]
+        parts.append(
+            {
+                "model": f"sender/{model}",
+                "grammar": grammars or ["concat"],
+                "meanings": str(meanings),
+                "protocol": "acquire",
+                "target": float(str(target)),
+                "cap": _cap(rows[~rows["grammar"].isin(LEFT_OUT)]),
+                "hidden": HIDDEN if pd.isna(hidden) else int(hidden),
+                "seeds": SEEDS if seeds is None else seeds,
+                "settings": {"check_every": CHECK_EVERY},
+            }
+        )
+    return parts
+
+
+def _cap(rows: pd.DataFrame) -> int:
+    steps = rows[rows["measure"] == "steps"]
+    ratio = steps["mean"].max() / steps.loc[steps["grammar"] == "concat", "mean"].max()
+    return LEAST_CAP if math.isnan(ratio) else max(LEAST_CAP, CAP_STEP * math.ceil(SLACK * ratio / CAP_STEP))
+
+
+def judged_steps(long: pd.DataFrame, wanted: pd.DataFrame) -> pd.DataFrame:
+    """Compare published numbers of updates with results, and judge each; see `icy.analysis.literature.verdicts.judged`.
+
+    The paper does not say how many runs it had, so each number counts as that of a single run. Where it prints a lower
+    bound, or where icy's runs were cut, the verdict is "differs" only if the two exclude each other.
+
+    Args:
+        long: results of `icy.probe` in long form.
+        wanted: rows of `icy.analysis.published`.
+
+    Returns:
+        As `judged`, with the space in the place of `representation`, and with the column `bound`.
+    """
+    cells = wanted.rename(columns=NAMES).copy()
+    found = [_measured(long, cell) for cell in cells.to_dict("records")]
+    cells = cells.assign(**{name: [one[name] for one in found] for name in found[0]})
+    cells["n"] = cells["n"].fillna(1).astype(int)
+    cells["hidden_size"] = cells["hidden_size"].fillna(128).astype(int)  # which is not shown
+    cells = with_distance(cells.assign(representation=cells["meanings"]))
+    cells["verdict"] = [_verdict(cell) for _, cell in cells.iterrows()]
+    return cells[[*COLUMNS, "bound"]].reset_index(drop=True)
+
+
+def _measured(long: pd.DataFrame, cell: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return mean, standard error and counts of the results that are of a cell."""
+    nothing = {"icy": math.nan, "icy_error": math.nan, "seeds": 0, "failed": 0, "tried": 0, "cut": 0}
+    if not len(long) or cell["measure"] != "steps":
+        return nothing
+    of = long["model"].eq(f"sender/{cell['model']}") & long["meanings"].eq(cell["meanings"])
+    rows = long[of & long["grammar"].eq(cell["grammar"]) & long["target"].astype(float).eq(cell["target"])]
+    if rows.empty:
+        return nothing
+    failed = rows["failed"].astype(bool)
+    good = rows[~failed]
+    steps = good["steps"].astype(float)
+    counts = {"seeds": len(good), "failed": int(failed.sum()), "tried": len(rows), "cut": int(good["cut"].sum())}
+    return {"icy": steps.mean(), "icy_error": steps.sem(), **counts}
+
+
+def _verdict(cell: pd.Series[Any]) -> str:
+    """Return the verdict on a cell. Its published or its measured number may be a lower bound."""
+    bound = cell["bound"]
+    if not cell["seeds"]:
+        return verdict_of(cell)
+    if pd.notna(bound):
+        apart = cell["icy"] + FAR_ERRORS * cell["icy_error"] < bound
+        return "cut in both" if cell["cut"] else "differs" if apart else "cut in one"
+    if cell["cut"]:
+        apart = cell["cut"] == cell["seeds"] and cell["icy"] > cell["published"]
+        return "differs" if apart else "cut in one"
+    return verdict_of(cell)

@@ -1,0 +1,142 @@
+"""Jobs that train agents of the recall task: one setup, at several seeds."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from itertools import product
+from typing import Any, cast
+
+from torch import nn
+
+from icy.core.checks import seed_list, whole_number
+from icy.core.errors import InvalidSettingError, unknown
+from icy.core.fields import differing
+from icy.core.text import counted, names_in
+from icy.records.record import Record
+from icy.s2b.agents.course import FINAL_SEED, FLOOR_EPISODES, Course
+from icy.s2b.agents.course import train as train_courses
+from icy.s2b.agents.job import READINGS, AgentJob, asked_settings, count_parameters
+from icy.s2b.agents.kept import Weights, restored
+from icy.s2b.agents.setup import SAME_PRESETS
+from icy.s2b.recall import RecallSettings
+from icy.s2b.stimuli import REPRESENTATIONS
+from icy.training.job import Job, Outcome, Replicate, Report
+
+from .floors import recall_floors
+from .setup import LEARNERS, RecallSetup, core_and_learner
+from .spec import RecallSpec
+
+
+@dataclass(frozen=True)
+class RecallJob(AgentJob):
+    """Training of one setup in the recall task at several seeds, one after the other; see AgentJob."""
+
+    kind = "recall"
+    trainer = f"{__name__}:train"
+
+    def config(self, replicate: Replicate) -> dict[str, Any]:
+        """Return all choices that can change the numbers of a training; usual settings are in `settings` alone."""
+        setup = self.setup
+        return {
+            "model": self.name,
+            "grammar": replicate.grammar,
+            "seed": replicate.seed,
+            "stimuli": replicate.grammar,
+            "options": {
+                **_changes(cast(RecallSettings, setup.game_settings())),
+                **setup.options,
+                **setup.changes(),
+                **({"observations": setup.observations} if setup.observations else {}),
+            },
+            "settings": {"setup": setup.config(), "episodes": self.episodes, "report_every": self.report_every},
+        }
+
+    def summary(self, record: Record) -> str:
+        """Return the result of an agent in a few words."""
+        return f"second shot {record['accuracy']:.3f} after {counted(record['steps'], 'update')}"
+
+
+def _changes(task: RecallSettings) -> dict[str, Any]:
+    """Return the settings of a task that are not usual, as few as possible: by the name of a compat if it has one."""
+    found = []
+    for compat in (None, *RecallSettings.compats):
+        usual = RecallSettings.of(compat=compat, representation=task.representation, most=task.most)
+        changed = {f"task.{name}": value for name, value in differing(task, usual).items()}
+        changed |= {} if task.most == RecallSettings.most else {"task.most": task.most}
+        found.append(({"compat": compat} if compat else {}) | changed)
+    return min(found, key=len)
+
+
+# -- from a spec -------------------------------------------------------------------------------------------------------
+
+
+def recall_jobs(spec: RecallSpec) -> list[RecallJob]:
+    """Return the jobs of a spec, one per combination of core and stimuli.
+
+    Raises:
+        IcyError: an unknown name, a value that is not accepted, or settings that do not go together.
+    """
+    if spec.device not in ("auto", "cpu"):
+        raise InvalidSettingError("Agents of the recall task train on the CPU; leave out device (--device).")
+    seeds, episodes = seed_list(spec.seeds), whole_number("number of episodes", spec.episodes)
+    for what, given in (("observations", spec.observations), ("updates between readings", spec.report_every)):
+        if given is not None:
+            whole_number(f"number of {what}", given)
+    if "representation" in spec.task:
+        raise InvalidSettingError("representation is an option of its own (--stimuli), not one of task.")
+    jobs: dict[str, RecallJob] = {}
+    for core, stimuli in product(names_in("core", spec.core), names_in("stimuli", spec.stimuli)):
+        setup = _setup(spec, core, stimuli)
+        if not setup.updates:
+            raise InvalidSettingError(f"{setup.model} makes no update in so few observations; give it more.")
+        job = RecallJob(
+            setup,
+            episodes,
+            spec.report_every or max(1, setup.updates // READINGS),
+            replicates=tuple(Replicate(stimuli, seed) for seed in seeds),
+            parameters=count_parameters(setup),
+            preset=setup.preset,
+        )
+        jobs.setdefault(f"{job.row} {stimuli}", job)
+    return list(jobs.values())
+
+
+def _setup(spec: RecallSpec, given: str, stimuli: str) -> RecallSetup:
+    if stimuli not in REPRESENTATIONS:
+        raise unknown("representation of stimuli", stimuli, REPRESENTATIONS)
+    core, learner = core_and_learner(given)
+    task = RecallSettings.of(compat=spec.compat or None, **{**spec.task, "representation": stimuli})
+    asked, preset = asked_settings(spec, core, learner, LEARNERS[learner]), SAME_PRESETS.get(spec.preset, spec.preset)
+    settings = LEARNERS[learner].complete(core, asked, preset, cast(Any, task))
+    return RecallSetup(
+        core=core,
+        learner=learner,
+        game=asdict(task),
+        options=dict(spec.options),
+        settings=settings,
+        preset=preset,
+        observations=None if "observations" in settings else spec.observations,
+    )
+
+
+# -- training ----------------------------------------------------------------------------------------------------------
+
+
+class RecallCourse(Course):
+    """One training in the recall task; see Course."""
+
+    def _extra(self, scores: Mapping[str, float]) -> dict[str, float]:
+        task = cast(RecallSettings, self.job.setup.game_settings())
+        found = {"first_shot": scores["support"], "chance": 1 / task.most}
+        found |= recall_floors(task, FLOOR_EPISODES, FINAL_SEED)
+        return found | {name: scores[name] for name in ("reconstructed",) if name in scores}
+
+
+def train(job: Job, report: Report | None = None) -> Iterator[Outcome]:
+    """Train the agents of a job one after the other; see Job."""
+    yield from train_courses(job, report, RecallCourse)
+
+
+def kept_networks(record: Record, weights: Weights) -> nn.Module:
+    """Return the trained networks of a record, by their names."""
+    setup = RecallSetup.of_config(record["config"]["settings"]["setup"])
+    return restored(setup, record["seed"], weights).module

@@ -1,0 +1,231 @@
+"""Trainings of the recall task: the papers' agents by R2D2, and icy's attention memory by reward."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self, cast
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from icy.core.registry import LISTENER
+from icy.core.streams import stream_key
+from icy.s2b.agents.dealt import of_like_length
+from icy.s2b.agents.memories.learning import DealtLearning, LearningSettings, Tried
+from icy.s2b.agents.memories.memory import NUMBER, TOKEN, Lookup, MemorySettings, features
+from icy.s2b.agents.r2d2.agent import Agent, Step
+from icy.s2b.agents.r2d2.learning import R2D2Learning
+from icy.s2b.agents.rewards import accuracies, less_phase_mean, log_of, normalised, phase_means
+from icy.s2b.agents.schedule import Batches, first_episode, grouped
+from icy.s2b.evaluation import episode_seeds
+from icy.s2b.players.base import Player
+from icy.s2b.recall import BatchedRecall, RecallSettings
+from icy.s2b.turn import Turn
+
+from .table import RecallTable, recall_scores
+
+GROUPS = 8  # of episodes of similar length
+
+
+class RecallR2D2(R2D2Learning):
+    """An agent of the recall task in training by R2D2; see R2D2Learning."""
+
+    def _make_game(self) -> RecallTable:
+        return RecallTable(cast(Any, self.game), self.settings.actors, autoreset=True)
+
+    def _make_partner(self) -> None:
+        return None
+
+    def _acts(self, turn: Turn, done: list[tuple[Agent, Step]]) -> tuple[Any, Any, Any]:
+        ((agent, step),) = done
+        return None, agent.actions.taken(step.chosen[LISTENER].numpy())[1], None
+
+    def speaker(self) -> str:
+        """Return no name, as nobody speaks."""
+        return ""
+
+    def read(self, episodes: int = 200, seed: int = 123, game: Any = None) -> dict[str, float]:
+        """Return accuracies of the best answers; see `recall_scores`."""
+        return recall_scores(self.listener(), cast(Any, game or self.game), episodes, seed)
+
+
+# -- the attention memory ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class RecallGames:
+    """The games of B episodes as tensors; see `icy.s2b.recall.RecallDeal`. The last shot is the "query" here."""
+
+    numbers: Float[Tensor, "batch game number"]
+    dimension: Int[Tensor, "batch game"]
+    answers: Int[Tensor, "batch game"]
+    there: Bool[Tensor, "batch game"]
+    query: Bool[Tensor, "batch game"]
+
+    @classmethod
+    def deal(cls, settings: RecallSettings, seeds: Iterable[int]) -> Self:
+        """Deal the episodes of some seeds."""
+        numbers = [int(seed) for seed in seeds]
+        task = BatchedRecall(settings, episodes=len(numbers))
+        task.reset(seeds=numbers)
+        dealt = task.dealt()
+        return cls(*(torch.as_tensor(getattr(dealt, f.name)) for f in fields(dealt)))
+
+    def __len__(self) -> int:
+        return len(self.there)
+
+    def __getitem__(self, which: Any) -> Self:
+        return self.take(which)
+
+    def take(self, which: Any) -> Self:
+        """Return some of the episodes, with no more padding than these need."""
+        games = int(self.there[which].sum(1).max())
+        return replace(self, **{f.name: getattr(self, f.name)[which][:, :games] for f in fields(self)})
+
+    def steps(self, rounds: int) -> int:
+        """Return the number of steps of all games: two each."""
+        return 2 * int(self.there.sum())
+
+
+class RecallMemory(nn.Module):
+    """Attention memory of pairs of a number and an answer, with whether the answer was right.
+
+    It is given what the listener's memory of pairs is given: the number that is asked about, of the stimulus of the
+    present game, and all earlier numbers of the same dimension with its own answers and their results. It knows neither
+    how many values a dimension has nor which number has which value.
+
+    Args:
+        task: settings of the task.
+        settings: heads and widths; `kind` is "pairs".
+    """
+
+    def __init__(self, task: RecallSettings, settings: MemorySettings | None = None) -> None:
+        super().__init__()
+        self.task, self.settings = task, settings or MemorySettings()
+        self.raw = task.representation == "ohe" or not self.settings.waves
+        number = task.width // task.dimensions if self.raw else NUMBER
+        self.embedding = nn.Embedding(task.most, TOKEN)
+        self.lookup = Lookup(number + TOKEN + 1, self.settings)
+
+    def _pairs(self, numbers: Tensor, answers: Tensor, result: Tensor) -> Tensor:
+        """Return entries of numbers [..., w], answers [...] and results [...]: 1 right, -1 wrong, 0 not known."""
+        told = numbers if self.raw else features(numbers[..., 0])
+        return torch.cat([told, self.embedding(answers), result[..., None]], -1)
+
+    def _asked(self, games: RecallGames) -> Float[Tensor, "batch game answer entry"]:
+        shape = (*games.answers.shape, self.task.most)
+        each = torch.arange(self.task.most, device=games.answers.device).expand(shape)
+        numbers = games.numbers[:, :, None].expand(*shape, -1)
+        return self._pairs(numbers, each, torch.zeros(shape, device=each.device, dtype=torch.float32))
+
+    def _stored(self, games: RecallGames, decided: Tensor) -> Float[Tensor, "batch game entry"]:
+        result = torch.where(decided == games.answers, 1.0, -1.0)
+        return self._pairs(games.numbers, decided, result)
+
+    def forward(self, games: RecallGames, decided: Int[Tensor, "batch game"]) -> Float[Tensor, "batch game answer"]:
+        """Return the logits of all answers of whole episodes, given the answers that were chosen before."""
+        count = games.there.shape[1]
+        same = games.dimension[:, :, None] == games.dimension[:, None]
+        known = same & torch.ones(count, count, dtype=torch.bool, device=same.device).tril(-1)
+        asked = self._asked(games).flatten(1, 2)
+        scores = self.lookup(asked, self._stored(games, decided), known.repeat_interleave(self.task.most, 1))
+        found: Tensor = scores.unflatten(1, (count, self.task.most))
+        return found
+
+    @torch.no_grad()
+    def play(
+        self, games: RecallGames, random: torch.Generator | None = None
+    ) -> tuple[Int[Tensor, "batch game"], Float[Tensor, "batch game answer"]]:
+        """Answer game by game: at random by the logits with a generator, else the likeliest.
+
+        Returns:
+            The answers and the log-probabilities of all answers.
+        """
+        count = games.there.shape[1]
+        decided, asked, logs = torch.zeros_like(games.answers), self._asked(games), []
+        stored = torch.zeros_like(asked[:, :, 0])
+        for now in range(count):
+            known = games.dimension[:, :now] == games.dimension[:, now : now + 1]
+            known = known[:, None].expand(-1, self.task.most, -1)
+            logs.append(self.lookup(asked[:, now], stored[:, :now], known).log_softmax(-1))
+            if random is None:
+                decided[:, now] = logs[-1].argmax(-1)
+            else:
+                decided[:, now] = torch.multinomial(logs[-1].exp(), 1, generator=random)[:, 0]
+            stored[:, now] = self._stored(games, decided)[:, now]
+        return decided, torch.stack(logs, 1)
+
+
+@dataclass(frozen=True)
+class RecallLearningSettings(LearningSettings):
+    """Settings of the training of the attention memory; see LearningSettings for the others.
+
+    Attributes:
+        games_per_shot: largest number of games in a shot of training episodes; None for all stimuli of the space.
+    """
+
+    updates: int = 300
+    episodes: int = 64
+    learning_rate: float = 4e-3
+    games_per_shot: int | None = 24
+
+    @classmethod
+    def usual(cls, game: Any) -> Self:
+        """Return the defaults, which do not depend on the task."""
+        return cls()
+
+
+class RecallMemoryLearning(DealtLearning):
+    """The attention memory of the recall task in training by the rewards of its own answers (PPO).
+
+    Args:
+        model: the memory.
+        task: settings of the task.
+        settings: how to train.
+        seed: of the episodes and of the answers that are tried.
+    """
+
+    settings: RecallLearningSettings
+    model: RecallMemory
+
+    def __init__(self, model: RecallMemory, task: RecallSettings, settings: RecallLearningSettings, seed: int) -> None:
+        self.model, self.task, self.settings, self.seed = model, task, settings, seed
+        self.game = self.practice = cast(Any, task)
+        self.updates = self._observations = 0
+        self.optimiser = torch.optim.Adam(grouped(model.named_parameters(), {}), settings.learning_rate)
+        self.random = torch.Generator().manual_seed(stream_key(seed, "decisions") % 2**63)
+        fewer = [n for n in (task.games_per_shot, settings.games_per_shot) if n is not None]
+        self._shorter = replace(task, games_per_shot=min(fewer, default=None))
+        self._batches = Batches(first_episode(seed), settings.episodes, self._deal)
+
+    def _deal(self, seeds: range) -> Any:
+        return (RecallGames.deal(self._shorter, seeds),)
+
+    def listener(self) -> Player:
+        """Refuse: the memory answers whole episodes, and is not a player."""
+        raise NotImplementedError
+
+    def speaker(self) -> str:
+        """Return no name, as nobody speaks."""
+        return ""
+
+    @torch.no_grad()
+    def _tried(self, games: Any) -> Tried:
+        drawn, logs = self.model.play(games, self.random)
+        right = drawn == games.answers
+        paid = torch.where(right, self.task.right, self.task.wrong) * games.there
+        return Tried(drawn, log_of(logs, drawn), normalised(less_phase_mean(paid, games), games))
+
+    def _loss(self, games: Any, tried: Tried | None) -> Tensor:
+        assert tried is not None
+        return self._ppo(games, self.model(games, tried.drawn).log_softmax(-1), tried)
+
+    @torch.no_grad()
+    def read(self, episodes: int = 200, seed: int = 123, game: Any = None) -> dict[str, float]:
+        """Return accuracies of the likeliest answers; see `recall_scores`."""
+        games = RecallGames.deal(game or self.task, episode_seeds(seed, episodes))
+        right = of_like_length(lambda some: self._right(cast(Any, some)), cast(Any, games), GROUPS)
+        return accuracies(phase_means(right, cast(Any, games)))
+
+    def _right(self, games: RecallGames) -> Bool[Tensor, "batch game"]:
+        return self.model.play(games)[0] == games.answers

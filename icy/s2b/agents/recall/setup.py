@@ -1,0 +1,91 @@
+"""Configurations of trainings of the recall task, and the trainings themselves."""
+
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+import torch
+
+from icy.core.entry import CORE
+from icy.core.errors import unknown
+from icy.core.fields import checked
+from icy.core.registry import registry
+from icy.core.streams import stream_key
+from icy.s2b.agents.makers import memory_settings, network_settings
+from icy.s2b.agents.networks.reconstruction import ReconstructionSettings
+from icy.s2b.agents.r2d2.learning import PRESETS as R2D2_PRESETS
+from icy.s2b.agents.setup import Learner, Setup
+from icy.s2b.recall import RecallSettings
+
+from .learning import RecallLearningSettings, RecallMemory, RecallMemoryLearning, RecallR2D2
+
+MEMORY = "pairs"
+OBSERVATIONS = 1_000_000  # of the authors' scripts; the papers do not say
+# Every learning agent of the papers has the reconstruction loss (MetaRG22 and MetaRG24, section 4).
+PRESETS = MappingProxyType(
+    {
+        name: replace(settings, observations=OBSERVATIONS, reconstruction=ReconstructionSettings())
+        for name, settings in {**R2D2_PRESETS, "default": R2D2_PRESETS["metarg22"]}.items()
+    }
+)
+_HERE = __package__
+LEARNERS = {
+    "ppo": Learner(
+        "By the rewards of its own answers alone.", f"{_HERE}.setup:make_memory",
+        f"{_HERE}.learning:RecallLearningSettings", {"learner": "ppo"}, ("query", "alignment_rate"), cores=False,
+    ),
+    "r2d2": Learner(
+        "By values learned from a replay, step by step.", f"{_HERE}.setup:make_r2d2",
+        "icy.s2b.agents.r2d2.learning:R2D2Settings", {"players": "listener", "sad": False},
+        ("network", "speaker", "shared"), presets=f"{_HERE}.setup:PRESETS", memories=False,
+    ),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecallSetup(Setup):
+    """All that can change the numbers of a training in the recall task, except its seed; see Setup.
+
+    `game` holds the settings of the task.
+    """
+
+    speaker: str = ""
+
+    @property
+    def how(self) -> Learner:
+        """How it learns."""
+        return LEARNERS[self.learner]
+
+    def game_settings(self) -> Any:
+        """Return the settings of the task."""
+        return RecallSettings(**checked(RecallSettings, self.game, "setting of the recall task"))
+
+
+def core_and_learner(given: str) -> tuple[str, str]:
+    """Return the name of a core, however its letters are written, and how it learns.
+
+    Raises:
+        UnknownNameError: there is none.
+    """
+    known = [MEMORY, *(entry.name for entry in registry.entries(CORE))]
+    found = next((name for name in known if name.lower() == given.lower()), None)
+    if found is None:
+        raise unknown("core", given, known, registry.plugin_hint(CORE))
+    return found, "ppo" if found == MEMORY else "r2d2"
+
+
+def make_memory(setup: Setup, seed: int) -> RecallMemoryLearning:
+    """Make the training of the attention memory."""
+    task: Any = setup.game_settings()
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(stream_key(seed, "weights") % 2**63)
+        model = RecallMemory(task, memory_settings(setup))
+    settings: RecallLearningSettings = setup.learner_settings()
+    return RecallMemoryLearning(model, task, settings, seed)
+
+
+def make_r2d2(setup: Setup, seed: int) -> RecallR2D2:
+    """Make the training of a core by R2D2."""
+    settings, task = setup.learner_settings(), setup.game_settings()
+    network = network_settings(setup, settings.network)
+    return RecallR2D2(task, replace(settings, network=network), seed)

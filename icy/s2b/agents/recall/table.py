@@ -1,0 +1,104 @@
+"""The recall task as networks and learners of the referential game meet games: a listener decides, nobody speaks."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+
+import numpy as np
+
+from icy.s2b.agents.networks.player import NetworkPlayer
+from icy.s2b.evaluation import episode_seeds
+from icy.s2b.players.base import Seat
+from icy.s2b.recall import ASKED, SHOWN, BatchedRecall, RecallSettings, RecallTurn
+from icy.s2b.streams import EpisodeStreams
+from icy.s2b.turn import FAILURE, SUCCESS, Seen, Turn
+
+AT_ONCE = 250  # episodes of an evaluation
+
+
+class RecallTable:
+    """The recall task of B episodes, with the turns of the referential game.
+
+    Args:
+        settings: settings of the task.
+        episodes: number of episodes, B.
+        autoreset: begin the next episode at the step after one has ended.
+    """
+
+    def __init__(self, settings: RecallSettings, episodes: int, autoreset: bool = False) -> None:
+        self.task = BatchedRecall(settings, episodes=episodes, autoreset=autoreset)
+        self._idle = np.zeros(episodes, dtype=bool)
+
+    def reset(self, seeds: Iterable[int]) -> Turn:
+        """Begin an episode of each seed."""
+        self._idle[:] = False
+        return self._turned(self.task.reset(seeds=seeds))
+
+    def step(self, said: Any = None, decided: Any = None, answered: Any = None) -> Turn:
+        """Answer in all episodes, [B]; where nothing is asked for, the answer is ignored, as messages are."""
+        now = self._require_turn()
+        asked = (now.asked == ASKED) & ~now.done
+        turn = self.task.step(np.where(asked, decided, self.task.settings.nothing))
+        self._idle = now.done & turn.done
+        return self._turned(turn)
+
+    def state(self) -> dict[str, Any]:
+        """Return the state that `load` continues from."""
+        return {"task": self.task.state(), "idle": self._idle.tolist()}
+
+    def load(self, state: Mapping[str, Any]) -> Turn:
+        """Continue from a state, and return its turn."""
+        self._idle = np.array(state["idle"], dtype=bool)
+        return self._turned(self.task.load(state["task"]))
+
+    def _require_turn(self) -> RecallTurn:
+        assert self.task.turn is not None
+        return self.task.turn
+
+    def _turned(self, turn: RecallTurn) -> Turn:
+        settings, count = self.task.settings, self.task.episodes
+        no = np.zeros(count, dtype=bool)
+        earned = np.select([turn.result == SUCCESS, turn.result == FAILURE], [settings.right, settings.wrong], 0.0)
+        seen = Seen(
+            stimulus=turn.stimulus[:, None],
+            message=np.zeros((count, settings.length), dtype=np.int64),
+            query=no,
+            round=turn.asked,
+            result=turn.result,
+            reward=earned.astype(np.float32),
+            fresh=(self.task.game_number == 0) & (turn.asked == SHOWN),
+            may_speak=no,
+            may_decide=(turn.asked == ASKED) & ~turn.done,
+            over=turn.done,
+            feedback=no,
+            idle=self._idle,
+        )
+        return Turn(seen, seen, turn.reward, turn.done, no, no)
+
+
+def recall_scores(player: NetworkPlayer, settings: RecallSettings, episodes: int, seed: int) -> dict[str, float]:
+    """Return the accuracies of a player in the recall task: means over episodes of a seed.
+
+    Args:
+        player: plays as a listener that decides.
+        settings: settings of the task.
+        episodes: number of episodes.
+        seed: of the evaluation, see `icy.s2b.evaluate`.
+
+    Returns:
+        `zsct`, the accuracy in the last shot, and `support`, that in the first: the names that trainings use. With a
+        predictor also `reconstructed`, the share of the stimuli's numbers that it predicts from the core's state.
+    """
+    seeds = episode_seeds(seed, episodes)
+    found: dict[str, list[Any]] = {"zsct": [], "support": [], "reconstructed": []}
+    for begin in range(0, episodes, AT_ONCE):
+        some = seeds[begin : begin + AT_ONCE]
+        table = RecallTable(settings, len(some))
+        turn = table.reset(some)
+        player.begin(Seat(cast(Any, settings), len(some), EpisodeStreams.of_seeds(some)))
+        while not turn.done.all():
+            turn = table.step(decided=player.act(turn.listener).decision)
+        found["zsct"] += table.task.accuracy().tolist()
+        found["support"] += table.task.accuracy(0).tolist()
+        if player.reconstruction is not None:
+            found["reconstructed"] += [player.reconstructed] * len(some)
+    return {name: float(np.mean(values)) for name, values in found.items() if values}
