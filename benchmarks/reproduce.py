@@ -75,7 +75,7 @@ STEPS_REMARK = """The models of the paper are of an earlier state of its program
 one-hot meaning in place of the summed embedding, and no output for the start symbol, which gives the printed numbers of
 parameters (3,998, 17,054, 22,154 and 17,304 at 3x10). icy trains its own senders with E = 50, which have that output
 (`--set symbols=V` excludes it; FC2L at 3x10 then takes 156 updates on concat), and checks every 10 updates. The paper
-does not say how many runs it had, so each of its numbers counts as that of one run. A grammar is cut (†) at 1.5 times
+does not say how many runs it had, so each of its numbers counts as that of one run. A grammar is cut (†) at 1.4 times
 the largest printed ratio of its model to concat, and at 15 times concat's updates at least: so hol is known only to
 take longer. `shuf` is a grammar for receivers: the order of words is random for every meaning, so that a sender can
 only learn it by heart; it is left out."""

@@ -14,7 +14,7 @@ from .verdicts import COLUMNS, verdict_of
 SEEDS = 5  # the paper does not say how many runs it had
 HIDDEN = 50  # of models without hidden units, which still need a number
 CHECK_EVERY = 10  # updates; the smallest printed number is 31
-LEAST_CAP, SLACK, CAP_STEP = 15, 1.5, 5
+LEAST_CAP, SLACK, CAP_STEP = 15, 1.4, 5
 FAR_ERRORS = 3  # standard errors that icy's mean is below a printed bound, to differ from it
 LEFT_OUT = ("shuf",)  # a grammar for receivers: a sender can only learn it by heart
 
