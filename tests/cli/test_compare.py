@@ -33,7 +33,7 @@ def test_a_new_model_is_placed_from_the_command_line(tmp_path: Path) -> None:
         (["--compare", "atlas", "--quick", "--format", "json"], "prints for readers"),
         (["--compare", "atlas", "--quick", "-m", "receiver/FC2L", "--plot", "x.png"], "a plot of each"),
         (["--compare", "nowhere.parquet"], "There is no atlas"),
-        (["--compare", "icy22/table333"], "No published table"),
+        (["--compare", "icy22/table333"], "No table or figure of Icy22"),
     ],
 )
 def test_mistakes_are_told_before_anything_is_trained(words: list[str], sentence: str, tmp_path: Path) -> None:

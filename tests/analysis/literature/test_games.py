@@ -60,7 +60,7 @@ def test_the_printed_numbers_bear_out_every_claim() -> None:
     assert found["verdict"].tolist() == ["holds"] * 8
     assert "thing l=1: QT 0.920, GS 0.860" in found["found"].iloc[0]
     assert found["found"].iloc[6] == (
-        "shape: Pearson's correlation 0.74 over 4 games; thing: Pearson's correlation 0.93 over 4 games"
+        "shape: Pearson's correlation 0.80 over 4 games; thing: Pearson's correlation 0.88 over 4 games"
     )
     assert "gs thing l=4: ambiguous 0.76, paraphrases 0.00" in found["found"].iloc[7]
 
