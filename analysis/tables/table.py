@@ -35,6 +35,8 @@ TEXTS = ("why", "note", "convention")  # texts of a cell, in its dictionary
 PARAMETERS = "parameters"  # label of the number of parameters, "0" for models that learn by heart
 UNSAFE = re.compile(r"[\s{}\\%#$&~^]")  # letters that LaTeX reads as something else in a label
 FIRST_WORDS = 4  # most words of a part of a title in a label
+NUMBER = re.compile(r"[\d\s.,±×†‡*–-]*")  # the text of a column of numbers
+ADVICE = re.compile(r"\bicy [a-z]|(?:^|\s)--[a-z]")  # commands and options
 MINUS = re.compile(r"(?<![\w.-])-(?=[\d.])")  # a hyphen that begins a number
 
 
@@ -331,7 +333,9 @@ def _latex(table: BiasTable) -> str:
 
     labels = len(table.shown_labels)
     head, body = _split(table.head(), labels, table)[0], []
+    texts = {0}  # columns of labels that are no numbers
     for place, (heading, part) in enumerate(table.groups(marked)):
+        texts |= {column for line in part for column in range(labels) if not NUMBER.fullmatch(line[column])}
         body += [r"\addlinespace"] if heading and place else []
         body += [rf"\multicolumn{{{len(head)}}}{{l}}{{\emph{{{_tex(heading)}}}}} \\"] if heading else []
         for line in part:
@@ -339,7 +343,8 @@ def _latex(table: BiasTable) -> str:
             body.append(" & ".join(ours) + r" \\")
             small = [rf"{{\scriptsize {'--' if cell == '-' else cell}}}" if cell else "" for cell in below]
             body += [" & ".join(small) + r" \\"] if any(below[labels:]) else []
-    notes = " ".join(map(_tex_sentence, table.remarks("bold: best, italic: worst")))
+    remarks = filter(None, map(without_advice, table.remarks("bold: best, italic: worst")))
+    notes = " ".join(map(_tex_sentence, remarks))
     below = [r"\\[\smallskipamount]", rf"\parbox{{\linewidth}}{{\footnotesize {notes}}}"] if notes else []
     lines = [
         r"% needs \usepackage{booktabs,graphicx}",
@@ -348,7 +353,7 @@ def _latex(table: BiasTable) -> str:
         rf"\caption{{{_tex_caption(table)}}}",
         rf"\label{{{table.label or _tex_label(table.title)}}}",
         r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",  # smaller only where it is too wide
-        rf"\begin{{tabular}}{{l{'r' * (len(head) - 1)}}}",
+        rf"\begin{{tabular}}{{{''.join('l' if column in texts else 'r' for column in range(len(head)))}}}",
         r"\toprule",
         " & ".join(_tex(cell) for cell in head) + r" \\",
         r"\midrule",
@@ -359,6 +364,11 @@ def _latex(table: BiasTable) -> str:
         r"\end{table}",
     ]
     return "\n".join(lines)
+
+
+def without_advice(note: str) -> str:
+    """Return a note without the clauses that name commands or options, which are no text of a paper."""
+    return "; ".join(clause for clause in note.split("; ") if not ADVICE.search(clause))
 
 
 def _split(line: list[str], labels: int, table: BiasTable) -> tuple[list[str], list[str]]:

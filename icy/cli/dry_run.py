@@ -97,7 +97,10 @@ def _explain_estimate(plan: Plan, estimates: Sequence[Estimate], total: float) -
     what, workers = counted(plan.total, "replicate"), counted(max(1, plan.workers), "worker")
     where = "the Ray cluster" if plan.runner == "ray" else plan.device
     note(f"{what} on {where} with {workers}: {_about(total)}. Nothing was written.")
-    if inferred := sum(not e.timed for e in estimates):
+    inferred = sum(not e.timed for e in estimates)
+    if inferred == len(estimates):
+        note("No row could be timed. This is a guess from the operations of an update, which may err by a factor of 3.")
+    elif inferred:
         note(
             f"{len(estimates) - inferred} of {len(estimates)} rows were timed; the others are inferred from the "
             "operations of an update: times mostly within a factor of 1.5, memory of 2."

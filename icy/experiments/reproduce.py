@@ -122,15 +122,25 @@ class Reproducing:
             cells = with_names(cells, source.id)
         if spec.observations is not None and "observations" not in cells:
             raise InvalidSettingError(f"{source.id} is not of agents that learn from observations; leave them out.")
-        for column, patterns in (
-            (next((name for name in ("agent", "row") if name in cells), "model"), spec.only),
-            ("grammar", spec.grammar),
-            ("representation", spec.representation),
-        ):
-            column = "search" if column == "model" and "search" in cells else column
-            cells = _only(cells, column, _listed(patterns), source.id)
+        column = next((name for name in ("search", "agent", "row") if name in cells), "model")
+        for name, patterns in ((column, spec.only), ("grammar", spec.grammar), ("representation", spec.representation)):
+            cells = _only(cells, name, _listed(patterns), source.id)
         asked = cls(spec, source, cells)
-        return asked.fastest() if asked.trains and spec.quick and not _listed(spec.only) else asked
+        if not (asked.trains and spec.quick):
+            return asked
+        return asked.fastest_of_each(column) if _listed(spec.only) else asked.fastest()
+
+    def fastest_of_each(self, column: str) -> Reproducing:
+        """Return the cells of one row of each model or agent, the one that is expected to train in the least time."""
+        import pandas as pd
+
+        kept = []
+        for _, cells in self.wanted.groupby(column, sort=False):
+            one = replace(self, wanted=cells)
+            with contextlib.suppress(InvalidSettingError):  # nothing of it learns
+                one = one.fastest()
+            kept.append(one.wanted)
+        return replace(self, wanted=pd.concat(kept))
 
     def fastest(self) -> Reproducing:
         """Return the cells of the row that is expected to train in the least time.

@@ -13,6 +13,7 @@ from icy.analysis.literature.verdicts import model_name, shown
 from icy.config.settings import checks_text
 from icy.core.provenance import circumstances
 from icy.core.text import markdown_table
+from icy.version import __version__
 
 from .results import ProbeResult
 
@@ -97,7 +98,7 @@ def with_headings(table: pd.DataFrame, headings: Mapping[str, str]) -> pd.DataFr
 def _made(done: Reproduction) -> str:
     """Return how, when, with what and where it was measured."""
     if done.of_languages:
-        return f"Measured on icy's languages of the seeds {', '.join(map(str, done.seeds))}."
+        return f"Made by icy {__version__}, on its languages of the seeds {', '.join(map(str, done.seeds))}."
     records = done.result.records
     if not records:
         return "Nothing has been measured."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -220,13 +220,17 @@ def _usual_game(game: GameChanges) -> tuple[Setup, str]:
 
 @standard_state()
 def compare(
-    who: str | Path | Sequence[str | Path] = tuple(ORACLES), game: GameChanges | None = None, **where: Any
+    who: str | Path | Sequence[str | Path] = tuple(ORACLES),
+    game: GameChanges | None = None,
+    told: Callable[[str, int, int], None] | None = None,
+    **where: Any,
 ) -> pd.DataFrame:
     """Evaluate agents in games, and return a row of scores for each.
 
     Args:
         who: see `players`; one or several.
         game: see `players`.
+        told: called before each evaluation with who plays, the number of finished evaluations, and that of all.
         **where: see `players`.
 
     Returns:
@@ -243,8 +247,10 @@ def compare(
     """
     import pandas as pd
 
-    rows = []
-    for player in players(who, game, **where):
+    rows, every = [], players(who, game, **where)
+    for place, player in enumerate(every):
+        if told is not None:
+            told(f"{player.label}, seed {player.seed}", place, len(every))
         scores, _ = player.evaluate()
         turns = player.setup.turns
         about = {"agents": player.label, "seed": player.seed, "game": player.game, "world": player.setup.world}

@@ -82,7 +82,7 @@ def test_metrics_are_measured_without_training() -> None:
     assert cells["icy"][["concat", "perm"]].tolist() == [0, 0]
     assert cells["published"].to_dict() == {"concat": 0, "perm": 0, "rot": 0.3867, "hol": 0.6183}
     assert 0 < cells["icy"]["rot"] < cells["icy"]["hol"] < 1
-    assert "icy's languages of the seeds 123, 124" in done.page()
+    assert "on its languages of the seeds 123, 124" in done.page()
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,7 @@ import click
 from icy.cli import completion
 from icy.cli.exit_codes import Interrupted
 from icy.cli.groups import command
+from icy.cli.metric_progress import metric_progress
 from icy.cli.options import (
     FORMATS,
     SPREADS,
@@ -49,8 +50,7 @@ from icy.grammars import expand_grammars, make_language
 from icy.languages.readers import read_table
 from icy.languages.rule import MISSING
 from icy.metrics import Table, evaluate
-from icy.metrics.evaluation import DEFAULT_METRICS, ERRORS, ScoreCallback, values_by_chance
-from icy.metrics.topographic.progress import Progress
+from icy.metrics.evaluation import DEFAULT_METRICS, ERRORS, values_by_chance
 from icy.metrics.topographic.topsim import PAIRS
 from icy.records.long_table import ROW, to_long
 from icy.records.pack import is_pack
@@ -61,7 +61,6 @@ if TYPE_CHECKING:
 
     from icy.analysis.tables.table import BiasTable
     from icy.languages.language import Language
-    from icy.metrics import Score
     from icy.records.record import Record
 
 
@@ -276,7 +275,7 @@ def metrics_command(
     by_chance: dict[str, dict[str, list[float]]] = {}
     started = False  # whether a language has the start symbol
     try:
-        with _progress(todo, names, quiet) as (told, pairs_done, permutations_done):
+        with metric_progress(names, len(todo), quiet) as (told, pairs_done, permutations_done):
             for source in todo:
                 table = source.table()
                 own = _with_pairs(chosen, names, pairs, table, pairs_done)
@@ -485,35 +484,6 @@ def _with_pairs(
 
 
 # -- output ------------------------------------------------------------------------------------------------------------
-
-
-@contextlib.contextmanager
-def _progress(
-    todo: Sequence[Source], names: Sequence[str], quiet: bool
-) -> Iterator[tuple[ScoreCallback | None, Progress | None, Progress | None]]:
-    """Show progress bars on a terminal: over metrics, over the pairs of a running topsim, and over permutations."""
-    console = stderr()
-    if quiet or not console.is_terminal:
-        yield None, None, None
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bars
-
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    with Bars(*columns, console=console, transient=True) as bars:
-        whole = bars.add_task("metrics", total=len(todo) * len(names))
-        pairs = bars.add_task("pairs of topsim", total=None, visible=False)
-        orders = bars.add_task("permutations", total=None, visible=False)
-
-        def told(name: str, score: Score) -> None:
-            bars.update(whole, advance=1, description=name)
-            for bar in (pairs, orders):
-                bars.update(bar, visible=False)
-
-        def show(bar: TaskID) -> Progress:
-            return lambda done, total: bars.update(bar, completed=done, total=total, visible=True)
-
-        yield told, show(pairs), show(orders)
 
 
 def _write(

@@ -30,7 +30,7 @@ SLOW = 0.5  # seconds of an update beyond which readings are not timed, as these
 READING_SHARE = 0.2  # of the time of these updates, which readings add
 
 
-def train(job: Job, report: Report | None = None, course_class: "type[Course] | None" = None) -> Iterator[Outcome]:
+def train(job: Job, report: Report | None = None, course_class: Any = None) -> Iterator[Outcome]:
     """Train the agents of a job one after the other; see Job."""
     job = cast(AgentJob, job)
     if job.checkpoints:

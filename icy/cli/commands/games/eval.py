@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import click
 
 from icy.cli.groups import command
 from icy.cli.options import FORMATS, SPREADS, choice_of
-from icy.cli.output import checked_rows_file, paper_options, print_table, stderr, write_rows
+from icy.cli.output import checked_rows_file, note, paper_options, print_table, stderr, write_rows
 from icy.cli.session import set_up_log
 
 from .options import changes_of, game_options
 
+SECONDS_A_LINE = 5.0  # at least, between two lines of progress
 EPILOG = """\b
 Examples:
   icy games eval
@@ -54,7 +56,15 @@ def eval_command(
 
     target = None if out is None else checked_rows_file(out)
     set_up_log(stderr(), quiet, 0)
-    rows = compare(agents or tuple(ORACLES), changes_of(given, count), **choice_of(where))
+    last = time.monotonic()
+
+    def told(name: str, done: int, total: int) -> None:
+        nonlocal last
+        if not quiet and (now := time.monotonic()) - last >= SECONDS_A_LINE:
+            last = now
+            note(f"{done} of {total} are evaluated; next is {name}.")
+
+    rows = compare(agents or tuple(ORACLES), changes_of(given, count), told, **choice_of(where))
     one_table = format_ in ("csv", "json")
     for place, table in enumerate([evaluation_table(rows, spread)] if one_table else evaluation_tables(rows, spread)):
         if place:
