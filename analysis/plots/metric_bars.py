@@ -14,6 +14,7 @@ from icy.analysis.order import in_order
 from icy.core.conventions import Convention, read_conventions
 
 PANELS_ACROSS = 5
+CHANCE = "line below a bar: 95 % of the values by chance"
 ERROR = {"elinewidth": 1}
 
 
@@ -40,14 +41,15 @@ def plot_metrics(scores: pd.DataFrame, metrics: Sequence[str]) -> Figure:
         ax.remove()
     for ax, metric in zip(axes.flat, metrics, strict=False):
         _bars(ax, scores, metric, names)
-        _entitle(ax, conventions.get(metric, Convention(metric)), 1.8)
+        _entitle(ax, conventions.get(metric, Convention(metric)), 1.8, _notes(scores, [metric]))
     return figure
 
 
-def _entitle(ax: Axes, used: Convention, width: float) -> None:
-    """Write the name of a metric above its panel, and its conventions below the axis."""
+def _entitle(ax: Axes, used: Convention, width: float, notes: Sequence[str]) -> None:
+    """Write the name of a metric above its panel, and its conventions and notes below the axis."""
     ax.set_title(used.heading(used.metric.replace("_", " ")), fontsize="medium")
-    ax.set_xlabel(style.wrapped(used.text.replace("=", " "), width, style.SMALL), fontsize=style.SMALL, color=style.DIM)
+    below = "; ".join(filter(None, (used.text.replace("=", " "), *notes)))
+    ax.set_xlabel(style.wrapped(below, width, style.SMALL), fontsize=style.SMALL, color=style.DIM)
 
 
 def _one_language(scores: pd.DataFrame, metrics: Sequence[str], name: str, used: Sequence[Convention]) -> Figure:
@@ -67,11 +69,16 @@ def _one_language(scores: pd.DataFrame, metrics: Sequence[str], name: str, used:
             shown = (
                 "undefined" if np.isnan(mean) else f"{mean:{form}}" + ("" if np.isnan(error) else f" ± {error:{form}}")
             )
+            shown += "‡" if _reasons(scores, columns[int(y)]) else ""
             end = 0.0 if np.isnan(mean) else max(0.0, mean + np.nan_to_num(error))
+            end = max(end, _draw_chance(ax, scores, columns[int(y)], float(y)))
             ax.annotate(shown, (end, y), (3, 0), textcoords="offset points", va="center", fontsize=style.SMALL)
         ax.set_yticks(place, [headings[metric] for metric in columns])
         ax.set_ylim(len(part) - 0.4, -0.6)
-        low, high = min(0.0, float(np.nanmin([*(part - np.nan_to_num(spread)), 0]))), 1.0
+        low, high = (
+            min(0.0, float(np.nanmin([*(part - np.nan_to_num(spread)), *_lowest_by_chance(scores, columns), 0]))),
+            1.0,
+        )
         high = max(high, float(np.nanmax([*(part + np.nan_to_num(spread)), 0])))
         ax.set_xlim(1.05 * low, high + 0.2 * (high - low))  # room for the value
         ax.set_xticks([tick for tick in ax.get_xticks() if 1.05 * low <= tick <= high])
@@ -80,9 +87,37 @@ def _one_language(scores: pd.DataFrame, metrics: Sequence[str], name: str, used:
         ax.tick_params(axis="y", length=0, labelsize=style.MEDIUM)
     seeds = len(scores)
     note = [f"mean ± standard deviation over {seeds} seeds"] if seeds > 1 else []
+    note += _notes(scores, metrics)
     note += filter(None, (one.note(one.metric) for one in used))
     style.entitle(figure, list(axes), True, None, f"metrics of {name}", note)
     return figure
+
+
+def _notes(scores: pd.DataFrame, metrics: Sequence[str]) -> list[str]:
+    """Return what the marks and the lines of values by chance mean."""
+    chance = [CHANCE] if any(f"{metric}_chance_low" in scores for metric in metrics) else []
+    return chance + [f"‡ {metric}: {why}" for metric in metrics for why in _reasons(scores, metric)]
+
+
+def _reasons(scores: pd.DataFrame, metric: str) -> list[str]:
+    """Return why the sizes of a language alone fix or bound its value, each reason once."""
+    notes = scores.get(f"{metric}_note", pd.Series(dtype=str))
+    return [str(note) for note in notes.dropna().unique() if note]
+
+
+def _lowest_by_chance(scores: pd.DataFrame, metrics: Sequence[str]) -> list[float]:
+    """Return the lower ends of the intervals of values by chance, as far as they are known."""
+    known = [name for metric in metrics if (name := f"{metric}_chance_low") in scores]
+    return [float(scores[name].min()) for name in known if scores[name].notna().any()]
+
+
+def _draw_chance(ax: Axes, scores: pd.DataFrame, metric: str, y: float) -> float:
+    """Draw the interval of the values by chance beside a bar, if it is known, and return its end."""
+    if f"{metric}_chance_low" not in scores:
+        return 0.0
+    low, high = (float(scores[f"{metric}_chance_{end}"].mean()) for end in ("low", "high"))
+    ax.plot([low, high], [y + 0.42, y + 0.42], color=style.COLOURS[1], linewidth=2 * style.LINE, solid_capstyle="butt")
+    return 0.0 if np.isnan(high) else high
 
 
 def _spread(scores: pd.DataFrame, metric: str, names: list[str]) -> pd.Series[float]:
@@ -97,6 +132,11 @@ def _bars(ax: Axes, scores: pd.DataFrame, metric: str, names: list[str]) -> None
     mean, spread = scores.groupby("name")[metric].mean().reindex(names), _spread(scores, metric, names)
     place = np.arange(len(names))
     ax.barh(place, mean.fillna(0), 0.7, color=style.COLOURS[0], xerr=spread.fillna(0), error_kw=ERROR)
+    for y, name in zip(place, names, strict=True):
+        own = scores[scores["name"].astype(str) == name]
+        _draw_chance(ax, own, metric, float(y))
+        if _reasons(own, metric) and not np.isnan(mean.iloc[y]):
+            ax.text(max(0.0, mean.iloc[y]), float(y), " ‡", va="center", fontsize="small")
     for y in place[mean.isna()]:
         ax.text(0, y, " undefined", va="center", fontsize="small", color=style.GREY)
     ax.set_yticks(place, names)
@@ -104,4 +144,4 @@ def _bars(ax: Axes, scores: pd.DataFrame, metric: str, names: list[str]) -> None
     ax.spines[["top", "right"]].set_visible(False)
     ax.axvline(0, color="black", linewidth=0.8)
     if mean.min() >= 0 and mean.max() <= 1:
-        ax.set_xlim(0, 1.05)
+        ax.set_xlim(min(0, *_lowest_by_chance(scores, [metric]), 0), 1.05)

@@ -281,3 +281,21 @@ def test_sample_sizes_that_cannot_be(options: list[str], sentence: str) -> None:
     done = CliRunner().invoke(main, ["metrics", "hol", "--meanings", "2x4", "--by-sample-size", *options])
     assert done.exit_code != 0
     assert sentence in done.output + str(done.exception)
+
+
+def test_a_plot_shows_values_by_chance_and_marks_what_says_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from icy.analysis.plots import metric_bars
+    from icy.cli.commands import metrics
+
+    figures: list[Any] = []
+    monkeypatch.setattr(metrics, "save_figure", lambda figure, *more: figures.append(figure))
+    words = ["--meanings", "3x3", "-m", "ami", "-m", "hce", "--permutations", "20", "--plot", str(tmp_path / "a.png")]
+    for names in (["perm"], ["perm", "rot"]):
+        run(*names, *words)
+        figure = figures.pop()
+        shown = [text.get_text() for text in figure.findobj(lambda part: hasattr(part, "get_text"))]
+        assert any("‡" in text for text in shown)
+        assert any("1 by convention" in text.replace("\n", " ") for text in shown)
+        assert any(metric_bars.CHANCE in text.replace("\n", " ") for text in shown)
