@@ -94,7 +94,7 @@ class BiasTable:
         if _is_latex(self.caption) and not _balanced(self.caption):
             raise InvalidSettingError(f"The braces of the caption do not match: '{self.caption}'.")
 
-    def render(self, format: str) -> str:
+    def render(self, format: str = "text") -> str:
         """Return the table as "text", "markdown", "latex", "csv", "html" or "json".
 
         Raises:

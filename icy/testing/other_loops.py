@@ -10,6 +10,7 @@ import contextlib
 import copy
 import gc
 import io
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import wraps
@@ -93,11 +94,15 @@ def _check(check: Callable[[OtherLoopCase], None]) -> Callable[[OtherLoopCase], 
 def _optional(what: str) -> Iterator[None]:
     """Report an error within the block as something optional that the module does not support.
 
+    Warnings of PyTorch within it are of its transforms, and say nothing of the module.
+
     Raises:
         Unsupported: the block raised an error other than a failure of the check.
     """
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            yield
     except (CheckFailure, NotApplicable):
         raise
     except Exception as error:
