@@ -14,6 +14,7 @@ from pathlib import Path
 from icy.analysis.literature.catalogue import PublishedName, published_names, published_sources
 from icy.core.registry import CORE, PERCEPTION, PLAYERS, SIDES, STUDY_PLAYER, WORLD, Entry, registry
 from icy.core.text import listed, markdown_table
+from icy.grammars import grammar_sides
 
 ROOT = Path(__file__).parents[2]
 REPRODUCED = ROOT / "benchmarks" / "reproduced"
@@ -39,7 +40,7 @@ OTHERS = (
         "section 2.8",
         "Training with probabilities (SOFT)",
         "soft",
-        "icy probe --model FC2L --representation soft",
+        "icy probe --model sender/FC2L --representation soft",
         "channels",
     ),
     (
@@ -47,7 +48,7 @@ OTHERS = (
         "section 2.8",
         "Training with Gumbel-softmax samples (GUMB)",
         "gumb",
-        "icy probe --model FC2L --representation gumb",
+        "icy probe --model sender/FC2L --representation gumb",
         "channels",
     ),
     (
@@ -55,7 +56,7 @@ OTHERS = (
         "section 2.8",
         "Training with sampled tokens (DISCR)",
         "discr",
-        "icy probe --model FC2L --representation discr",
+        "icy probe --model sender/FC2L --representation discr",
         "channels",
     ),
     (
@@ -63,7 +64,7 @@ OTHERS = (
         "section 3.2, A.1",
         "RMSprop in place of Adam",
         "optimizer",
-        "icy probe --model FC2L --representation gumb --set optimizer=rmsprop",
+        "icy probe --model sender/FC2L --representation gumb --set optimizer=rmsprop",
         "published-versus-corrected",
     ),
     (
@@ -153,6 +154,8 @@ def _registered(paper: str) -> Iterator[Line]:
         several = ":" in entry.name
         name = entry.qualified.replace(entry.name, f"{family}:*") if several else _name(entry)
         command, page = KINDS[entry.kind]
+        if entry.kind == "grammar" and "sender" not in grammar_sides(entry.name):
+            command = command.replace("HierZero:GRU", "Hier:GRU")
         also = [alias.partition(":")[0] for alias in entry.aliases]
         what = _family_description(entry) + (f" Also called {listed(also, 'or')}." if also else "")
         yield place or "-", what, _code(name), _code(command.format(name)), "-", _link(page)
