@@ -94,7 +94,7 @@ def _one_language(scores: pd.DataFrame, metrics: Sequence[str], name: str, used:
 
 
 def _notes(scores: pd.DataFrame, metrics: Sequence[str]) -> list[str]:
-    """Return what the marks and the lines of values by chance mean."""
+    """Return notes on the marks and on the lines of values by chance."""
     chance = [CHANCE] if any(f"{metric}_chance_low" in scores for metric in metrics) else []
     return chance + [f"‡ {metric}: {why}" for metric in metrics for why in _reasons(scores, metric)]
 
@@ -106,13 +106,13 @@ def _reasons(scores: pd.DataFrame, metric: str) -> list[str]:
 
 
 def _lowest_by_chance(scores: pd.DataFrame, metrics: Sequence[str]) -> list[float]:
-    """Return the lower ends of the intervals of values by chance, as far as they are known."""
+    """Return the known lower ends of the intervals of values by chance."""
     known = [name for metric in metrics if (name := f"{metric}_chance_low") in scores]
     return [float(scores[name].min()) for name in known if scores[name].notna().any()]
 
 
 def _draw_chance(ax: Axes, scores: pd.DataFrame, metric: str, y: float) -> float:
-    """Draw the interval of the values by chance beside a bar, if it is known, and return its end."""
+    """Draw the interval of the values by chance below a bar, if it is known, and return its end."""
     if f"{metric}_chance_low" not in scores:
         return 0.0
     low, high = (float(scores[f"{metric}_chance_{end}"].mean()) for end in ("low", "high"))

@@ -333,7 +333,7 @@ def _latex(table: BiasTable) -> str:
 
     labels = len(table.shown_labels)
     head, body = _split(table.head(), labels, table)[0], []
-    texts = {0}  # columns of labels that are no numbers
+    texts = {0}  # columns of labels with other text than numbers
     for place, (heading, part) in enumerate(table.groups(marked)):
         texts |= {column for line in part for column in range(labels) if not NUMBER.fullmatch(line[column])}
         body += [r"\addlinespace"] if heading and place else []
@@ -367,7 +367,7 @@ def _latex(table: BiasTable) -> str:
 
 
 def without_advice(note: str) -> str:
-    """Return a note without the clauses that name commands or options, which are no text of a paper."""
+    """Return a note without the clauses that name commands or options: a paper does not have them."""
     return "; ".join(clause for clause in note.split("; ") if not ADVICE.search(clause))
 
 

@@ -25,7 +25,7 @@ def metric_progress(
 ) -> Iterator[tuple[ScoreCallback | None, Progress | None, Progress | None]]:
     """Show progress bars on a terminal: over metrics, over the pairs of a running topsim, and over permutations.
 
-    Elsewhere, such as in a file, tell now and then how far the permutations of a metric are.
+    Elsewhere, such as in a file, print a line about the permutations now and then.
     """
     console = stderr()
     if quiet:

@@ -90,7 +90,7 @@ def _cell_table(cells: pd.DataFrame, headings: Mapping[str, str]) -> str:
 
 
 def with_headings(table: pd.DataFrame, headings: Mapping[str, str]) -> pd.DataFrame:
-    """Return a table with other headings, and without the columns whose heading is ""."""
+    """Return a table with other headings, and without columns with the heading ""."""
     left_out = [name for name, heading in headings.items() if not heading]
     return table.drop(columns=left_out).rename(columns=dict(headings))
 
@@ -235,7 +235,7 @@ class Reproduction:
         )
 
     def table(self) -> BiasTable:
-        """Return the table of what was measured, with the published values; of agents and of updates, without."""
+        """Return the table of the results, with the published values; of agents and of updates, without."""
         if self.of_agents or self.cell_by_cell:
             return self.result.bias_table("sem")
         return self.result.bias_table("sem", compare=self.source.id)

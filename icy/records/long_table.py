@@ -100,7 +100,7 @@ def to_long(records: Iterable[Record]) -> pd.DataFrame:
 
 
 def _apart(table: pd.DataFrame, records: Sequence[Record]) -> pd.DataFrame:
-    """Add to the options what tells replicates apart that would share a row otherwise, such as the length of a game."""
+    """Add to the options the settings in which replicates of one row differ, such as the length of a game."""
     if not table.duplicated([*ROW, "grammar", "seed"]).any():
         return table
     options = table["options"].tolist()

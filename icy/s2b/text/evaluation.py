@@ -145,7 +145,7 @@ def evaluate_text(
 
 
 def game_of_prompt(prompt: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings of the game by name, completed with those of the printed prompts if their form is asked for."""
+    """Return settings of the game by name, with the settings of the printed prompts if their form is asked for."""
     return {**(PRINTED_GAME if prompt == PRINTED else {}), **given}
 
 

@@ -88,7 +88,7 @@ class Script:
         self.tokens += estimated_tokens(line)
 
     def begin_game(self, query: bool, shown: Any) -> None:
-        """Add the heading of a game and what the player sees; the numbers of games restart at 1 in the query."""
+        """Add the heading of a game and the player's observation; the numbers of games restart at 1 in the query."""
         phase = 2 if query else 1
         self.game = self.game + 1 if phase == self.phase else 1
         self.phase, self.step = phase, 0

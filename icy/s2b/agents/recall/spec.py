@@ -11,16 +11,16 @@ from icy.config.specs import RunSpec
 
 @dataclass(frozen=True)
 class RecallSpec(RunSpec):
-    """What agents to train in the recall task: all combinations of what is several become rows.
+    """Agents to train in the recall task: all combinations of several values become rows.
 
     Attributes:
-        core: what the agent remembers an episode with: "pairs", icy's attention memory, which learns by reward (PPO);
+        core: the agent's memory: "pairs", icy's attention memory, which learns by reward (PPO);
             or a core of `icy list cores`, which learns by R2D2 with the reconstruction loss, as in the papers.
         stimuli: "ohe", one-hot, or "scs", continuous; one or several.
         compat: "near32" for the task of the authors' program; "" for that of the paper.
         task: further settings of the task, as in shots=3; see icy.s2b.RecallSettings.
         seeds: how many, counted from 123, or which: [1, 2], "1,2", "123-127".
-        preset: settings of a paper, for cores that learn by R2D2; or "default", those of MetaRG22.
+        preset: settings of a paper, for cores that learn by R2D2; or "default", as MetaRG22.
         updates: number of updates of the attention memory, in place of its own.
         observations: number of observations after which training ends.
         report_every: updates between two readings; by default a twentieth of all.
