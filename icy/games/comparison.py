@@ -230,7 +230,7 @@ def compare(
     Args:
         who: see `players`; one or several.
         game: see `players`.
-        told: called before each evaluation with the name of the agents, and the numbers of finished and all evaluations.
+        told: called before each evaluation with the agents' name, and the numbers of finished and all evaluations.
         **where: see `players`.
 
     Returns:
