@@ -33,7 +33,7 @@ def step_parts(wanted: pd.DataFrame, seeds: Any = None) -> list[dict[str, Any]]:
         >>> from icy.analysis import published
         >>> part = step_parts(published("perkins21/table7").query("model == 'FC2L' and meanings == '3x10'"))[0]
         >>> part["model"], part["grammar"], part["target"], part["cap"]
-        ('FC2L', ['perm', 'rot', 'hol'], 0.9, 45)
+        ('sender/FC2L', ['perm', 'rot', 'hol'], 0.9, 45)
     """
     parts = []
     for (meanings, model, target), rows in wanted.groupby(["meanings", "model", "target"], sort=False):

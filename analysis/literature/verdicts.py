@@ -295,7 +295,7 @@ def shown(cells: pd.DataFrame) -> pd.DataFrame:
 
 def _printed(cell: Mapping[Any, Any], how: tuple[int, str]) -> str:
     """Return a published number as text: the bound of a run that was stopped early; "-" where it is only drawn."""
-    bound = cell.get("bound", math.nan)
-    if not math.isnan(bound):
+    bound = cell.get("bound")
+    if bound is not None and not math.isnan(bound):
         return f">{bound:,.0f}"
     return "-" if math.isnan(cell["published"]) else number(cell["published"], cell["published_error"], *how)
