@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from icy.core.errors import InvalidSettingError
-from icy.core.registry import LISTENER, registry
+from icy.core.registry import LISTENER, SPEAKER, registry
 from icy.s2b.players.base import Action, Player, Seat
 from icy.s2b.settings import GameSettings
 from icy.s2b.streams import EpisodeStreams, Wholes
@@ -18,6 +18,8 @@ from icy.s2b.turn import FAILURE, SUCCESS, UNKNOWN, Seen
 from .model import TextModel, TextSettings
 from .prompt import HEARD, RIGHT, SAID, SAW, SEE, STEP, WRONG, parse
 from .requests import TextReply, TextRequest
+
+READERS = {LISTENER: "nearest", SPEAKER: "digital"}  # a prompt has all that they need
 
 
 def as_json(decision: int | None, message: Sequence[int] | None = None) -> TextReply:
@@ -60,17 +62,15 @@ class YesModel(ScriptedModel):
 
 
 class ReadingModel(ScriptedModel):
-    """Reads the prompt alone, and plays as a player of icy would that had seen what it says."""
-
-    def __init__(self, name: str = "nearest", settings: TextSettings | None = None) -> None:
-        super().__init__(name or "nearest", settings)
+    """Reads the prompt alone, and plays as a player of icy: the given one, else that of READERS for its role."""
 
     def reply(self, request: TextRequest) -> TextReply:
         """Let a new player play what the prompt tells, and answer with its last action."""
         settings, course = told_by(request.prompt, request.role)
-        player: Player = registry.get(self.given, request.role).create()
+        name = self.given or READERS[request.role]
+        player: Player = registry.get(name, request.role).create()
         if player.privileged:
-            raise InvalidSettingError(f"{self.given} plays by what no prompt tells.")
+            raise InvalidSettingError(f"{name} plays by what no prompt tells.")
         player.begin(Seat(settings, 1, EpisodeStreams.of_seeds([request.seed])))
         action = Action()
         for seen in course:

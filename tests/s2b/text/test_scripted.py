@@ -88,7 +88,7 @@ def test_a_speaker_that_reads_its_prompt_says_what_the_player_says(given: dict[s
     settings = {"permutation": False, "vocab_size": 9, **given}
     usual = evaluate(RoundedDigital(), "digital", episodes=6, seeds=2, **settings)
     for form in FORMS:
-        reader = TextSpeaker(text_model("scripted-reader#digital"), prompt=form)
+        reader = TextSpeaker(text_model("scripted-reader"), prompt=form)
         found = evaluate(reader, "digital", episodes=6, seeds=2, **settings)
         assert np.array_equal(found.scores.zsct, usual.scores.zsct)
         assert np.array_equal(found.scores.support, usual.scores.support)
