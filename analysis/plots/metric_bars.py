@@ -75,10 +75,8 @@ def _one_language(scores: pd.DataFrame, metrics: Sequence[str], name: str, used:
             ax.annotate(shown, (end, y), (3, 0), textcoords="offset points", va="center", fontsize=style.SMALL)
         ax.set_yticks(place, [headings[metric] for metric in columns])
         ax.set_ylim(len(part) - 0.4, -0.6)
-        low, high = (
-            min(0.0, float(np.nanmin([*(part - np.nan_to_num(spread)), *_lowest_by_chance(scores, columns), 0]))),
-            1.0,
-        )
+        ends = [*(part - np.nan_to_num(spread)), *_lowest_by_chance(scores, columns), 0]
+        low, high = float(np.nanmin(ends)), 1.0
         high = max(high, float(np.nanmax([*(part + np.nan_to_num(spread)), 0])))
         ax.set_xlim(1.05 * low, high + 0.2 * (high - low))  # room for the value
         ax.set_xticks([tick for tick in ax.get_xticks() if 1.05 * low <= tick <= high])
@@ -144,4 +142,4 @@ def _bars(ax: Axes, scores: pd.DataFrame, metric: str, names: list[str]) -> None
     ax.spines[["top", "right"]].set_visible(False)
     ax.axvline(0, color="black", linewidth=0.8)
     if mean.min() >= 0 and mean.max() <= 1:
-        ax.set_xlim(min(0, *_lowest_by_chance(scores, [metric]), 0), 1.05)
+        ax.set_xlim(min([0.0, *_lowest_by_chance(scores, [metric])]), 1.05)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from icy.cli.output import note, stderr
+from icy.cli.output import every, note, stderr
 from icy.core.text import duration
 
 if TYPE_CHECKING:
@@ -58,19 +58,15 @@ def metric_progress(
 def _told_in_lines(measured: Iterator[str]) -> tuple[ScoreCallback, None, Progress]:
     """Return functions that print a line every SECONDS_A_LINE; `measured` are the metrics in their order."""
     name, began = next(measured), time.monotonic()
-    last = began
+    due = every(SECONDS_A_LINE)
 
     def told(done: str, score: Score) -> None:
-        nonlocal name, began, last
+        nonlocal name, began
         name, began = next(measured), time.monotonic()
-        last = began
 
     def permuted(done: int, total: int) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if now - last >= SECONDS_A_LINE and done < total:
-            last = now
-            left = duration((now - began) / done * (total - done))
+        if done < total and due():
+            left = duration((time.monotonic() - began) / done * (total - done))
             note(f"{name}: {done} of {total} permutations, about {left} left.")
 
     return told, None, permuted

@@ -12,6 +12,7 @@ from typing import Any, get_args
 import click
 from click.core import ParameterSource
 
+from icy.analysis.style import STYLES, plot_style
 from icy.config.options import RepresentationName
 from icy.config.settings import ENGINES, PRESETS, STACKINGS
 from icy.core.checks import number_or_text, parse_count
@@ -293,14 +294,12 @@ def style_option(*, exposed: bool = False) -> Decorator:
 
     def begin(ctx: click.Context, param: click.Parameter, name: str | None) -> str | None:
         if name is not None and not exposed:
-            from icy.analysis.style import plot_style
-
             ctx.with_resource(plot_style(name))
         return name
 
     return click.option(
         "--style",
-        type=click.Choice(["paper", "slides"]),
+        type=click.Choice(list(STYLES)),
         expose_value=exposed,
         callback=begin,
         help="Sizes and letters of plots for a paper or for slides.",

@@ -211,3 +211,10 @@ def test_other_names_of_models_and_grammars() -> None:
         "RNN1L:GRU"
     }
     assert set(asked("perkins21/17", only="RNNZero:GRU+RNN:GRU").wanted["model"]) == {"RNNZero:GRU+RNN1L:GRU"}
+
+
+def test_quick_is_one_row_of_each_named_model() -> None:
+    named = rows_of(asked("perkins21/table13", quick=True, only=["RNNZero:GRU", "FC2L"]))
+    assert sorted(name for name, *_ in named) == ["sender/FC2L", "sender/RNNZero:GRU"]
+    (alone,) = rows_of(asked("icy22/table3", quick=True, only="Hashtable"))  # which does not learn
+    assert alone[0] == "sender/Hashtable"

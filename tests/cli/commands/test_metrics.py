@@ -299,3 +299,13 @@ def test_a_plot_shows_values_by_chance_and_marks_what_says_nothing(
         assert any("‡" in text for text in shown)
         assert any("1 by convention" in text.replace("\n", " ") for text in shown)
         assert any(metric_bars.CHANCE in text.replace("\n", " ") for text in shown)
+
+
+def test_permutations_print_their_progress_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("icy.cli.metric_progress.SECONDS_A_LINE", 0.0)
+    shown = run("perm", "--meanings", "3x3", "--seeds", "1", "-m", "ami", "-m", "hce", "--permutations", "3").stderr
+    assert "ami: 1 of 3 permutations, about " in shown
+    assert "hce: 2 of 3 permutations, about " in shown
+    assert "3 of 3" not in shown
+    quiet = run("perm", "--meanings", "3x3", "--seeds", "1", "-m", "ami", "--permutations", "3", "--quiet")
+    assert quiet.stderr == ""

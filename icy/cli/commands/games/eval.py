@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import click
 
 from icy.cli.groups import command
 from icy.cli.options import FORMATS, SPREADS, choice_of
-from icy.cli.output import checked_rows_file, note, paper_options, print_table, stderr, write_rows
+from icy.cli.output import checked_rows_file, every, note, paper_options, print_table, stderr, write_rows
 from icy.cli.session import set_up_log
 
 from .options import changes_of, game_options
@@ -56,12 +55,10 @@ def eval_command(
 
     target = None if out is None else checked_rows_file(out)
     set_up_log(stderr(), quiet, 0)
-    last = time.monotonic()
+    due = every(SECONDS_A_LINE)
 
     def told(name: str, done: int, total: int) -> None:
-        nonlocal last
-        if not quiet and (now := time.monotonic()) - last >= SECONDS_A_LINE:
-            last = now
+        if not quiet and due():
             note(f"{done} of {total} are evaluated; next is {name}.")
 
     rows = compare(agents or tuple(ORACLES), changes_of(given, count), told, **choice_of(where))
