@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import gc
+import os
+import random
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 from hypothesis import settings
 
 import icy
@@ -25,6 +29,17 @@ settings.register_profile("long", deadline=None, max_examples=2000)
 settings.load_profile("short")
 
 
+SEED = int(os.environ.get("TEST_SEED", "0"))  # another value finds tests whose tolerances are too tight
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Seed every test, so that its random numbers do not depend on the tests before it."""
+    random.seed(SEED)
+    np.random.seed(SEED)
+    torch.manual_seed(SEED)
+
+
 def pytest_collection_finish() -> None:
     """Leave what was made so far out of all later collections of garbage."""
     gc.collect()
@@ -41,8 +56,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def _one_thread() -> None:
-    import torch
-
     torch.set_num_threads(1)
 
 
