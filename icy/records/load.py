@@ -168,6 +168,8 @@ def _completed(table: pd.DataFrame) -> pd.DataFrame:
     for name in ("split", "pretrain_representation", "error"):  # a column of nothing is read as numbers
         whole[name] = whole[name].astype(object).where(whole[name].notna(), None)
     for name in ("cut", "failed"):
+        if whole[name].dtype == bool:
+            continue
         text = whole[name].astype(object).where(whole[name].notna(), "").astype(str)
         whole[name] = _checked(whole[name], text.str.strip().str.lower().map(WORDS))
     for name in NUMBERS:
@@ -217,12 +219,16 @@ def with_measure(found: list[Record] | pd.DataFrame, measure: str) -> list[Recor
 def _numeric(column: pd.Series[Any]) -> pd.Series[Any]:
     import pandas as pd
 
+    if column.dtype == float:
+        return column
     return _checked(column, pd.to_numeric(column, errors="coerce")).astype(float)
 
 
 def _whole(column: pd.Series[Any]) -> pd.Series[Any]:
     import pandas as pd
 
+    if column.dtype == "Int64":
+        return column
     read = _checked(column, pd.to_numeric(column, errors="coerce"))
     if len(wrong := read[read.notna() & (read % 1).ne(0).fillna(False).astype(bool)]):  # infinity too
         raise InvalidSettingError(f"In the column {column.name} of this table stands {wrong.iloc[0]}, no whole number.")

@@ -31,6 +31,7 @@ LONG = (
     *("autocast", "bfloat16", "second_derivatives", "func_grad", "vmap"),
 )
 LONGEST = ("compile", "export", "distributed")  # `contract` for one cell of each family, `stress` for the others
+SIBLINGS = ("core/ESBN-strict", "core/LSTM-512")  # of another core in all but one setting
 NOT_SUPPORTED = {("receiver/Transformer", "second_derivatives"), ("receiver/Hashtable", "export")}
 
 MODELS = ["sender/*", "receiver/*"]
@@ -51,6 +52,8 @@ def mark_of(check: BoundCheck) -> str:
     """Return the mark of the suite that runs a check, or "" for the default suite."""
     family, _, cell = check.label.partition(":")
     of_one_cell = cell in ONE_CELL and not family.endswith("2L")
+    if check.label in SIBLINGS:
+        return "contract"
     if check.name in LONGEST:
         return "contract" if of_one_cell else "stress"
     if check.name in LONG:

@@ -14,6 +14,7 @@ from icy.core.errors import StoreError
 
 SCHEMA = Path(__file__).with_name("schema.sql")
 VERSION = 2  # of the schema; a database of version 1 gets the tables that it lacks
+SYNCHRONOUS = "FULL"  # a commit waits until the disk has it
 PATIENCE = 20.0  # seconds to wait for another process that writes
 
 Row = sqlite3.Row
@@ -92,7 +93,7 @@ class Database:
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
         connection.row_factory = sqlite3.Row
-        for pragma in ("foreign_keys = ON", "synchronous = FULL", "secure_delete = ON"):
+        for pragma in ("foreign_keys = ON", f"synchronous = {SYNCHRONOUS}", "secure_delete = ON"):
             connection.execute(f"PRAGMA {pragma}")
         return connection
 

@@ -12,11 +12,15 @@ import pytest
 
 from icy.core.errors import StoreError
 from icy.study.service import Database
+from icy.study.service import database as module
 from tests.study.service.helpers import finish, rows, started, study, write
+
+SYNCHRONOUS = module.SYNCHRONOUS  # as users have it; tests switch it off after they are collected
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Database:
+def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Database:
+    monkeypatch.setattr(module, "SYNCHRONOUS", SYNCHRONOUS)
     return Database(tmp_path / "x.sqlite", make=True)
 
 
