@@ -162,8 +162,8 @@ setup(
     package_dir=FOLDERS,
     packages=packages(),
     package_data={
-        "icy": ["py.typed", "**/*.safetensors"],
-        "icy.analysis": ["**/*.csv", "**/*.json", "**/*.parquet", "**/*.toml"],
+        "icy": ["py.typed", "**/*.pyi", "**/*.safetensors"],
+        "icy.analysis": ["**/*.pyi", "**/*.csv", "**/*.json", "**/*.parquet", "**/*.toml"],
         "icy.analysis.report": ["web/*"],
         "icy.study.service": ["*.sql", "documents/*"],
         "icy.study.service.web": ["static/*", "templates/*", "texts/*"],
@@ -176,6 +176,7 @@ setup(
         "gymnasium>=1.1",  # AutoresetMode
         "jaxtyping>=0.3.2",  # 0.2.28 fails at import
         "joblib>=1.3.2",
+        "lazy-loader>=0.4",
         "matplotlib>=3.8.4",
         "msgspec>=0.18.6",
         "numpy>=1.26.4",

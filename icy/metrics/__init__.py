@@ -10,40 +10,11 @@ Example:
     1.0
 """
 
-from typing import TYPE_CHECKING
+import lazy_loader
 
 from icy.core.registry import register_metric
 
 # Modules, relative to this package. None has the name of a function in it, which importing it would replace.
-_WHERE = {
-    "Score": ".score",
-    "Table": "..languages.table",
-    "ami": ".labels",
-    "bosdis": ".information",
-    "cbm": ".concept_matching",
-    "cbm_by_sample_size": ".concept_matching",
-    "conflict_count": ".prediction",
-    "context_independence": ".context",
-    "dci": ".prediction",
-    "evaluate": ".evaluation",
-    "factor_vae": ".disentanglement",
-    "hce": ".residual",
-    "information_table": ".information",
-    "message_entropy": ".corpus",
-    "mig": ".disentanglement",
-    "modularity": ".disentanglement",
-    "mutual_information": ".corpus",
-    "npmi": ".association",
-    "permutation_test": ".evaluation",
-    "PermutationTest": ".significance",
-    "posdis": ".information",
-    "read_table": "..languages.readers",
-    "residual_entropy": ".residual",
-    "sap": ".prediction",
-    "topsim": ".topographic.topsim",
-    "tre": ".reconstruction.tre",
-    "unique_messages": ".corpus",
-}
 
 register_metric(
     "topsim",
@@ -176,66 +147,4 @@ register_metric(
     source="Guo et al. 2022; CBM24",
 )
 
-__all__ = [
-    "PermutationTest",
-    "Score",
-    "Table",
-    "ami",
-    "bosdis",
-    "cbm",
-    "cbm_by_sample_size",
-    "conflict_count",
-    "context_independence",
-    "dci",
-    "evaluate",
-    "factor_vae",
-    "hce",
-    "information_table",
-    "message_entropy",
-    "mig",
-    "modularity",
-    "mutual_information",
-    "npmi",
-    "permutation_test",
-    "posdis",
-    "read_table",
-    "residual_entropy",
-    "sap",
-    "topsim",
-    "tre",
-    "unique_messages",
-]
-
-if TYPE_CHECKING:  # the same names again, for type checkers and editors
-    from icy.languages.readers import read_table
-    from icy.languages.table import Table
-
-    from .association import npmi
-    from .concept_matching import cbm, cbm_by_sample_size
-    from .context import context_independence
-    from .corpus import message_entropy, mutual_information, unique_messages
-    from .disentanglement import factor_vae, mig, modularity
-    from .evaluation import evaluate, permutation_test
-    from .information import bosdis, information_table, posdis
-    from .labels import ami
-    from .prediction import conflict_count, dci, sap
-    from .reconstruction.tre import tre
-    from .residual import hce, residual_entropy
-    from .score import Score
-    from .significance import PermutationTest
-    from .topographic.topsim import topsim
-else:
-
-    def __getattr__(name: str) -> object:
-        """Import a name on first access (PEP 562), and keep it."""
-        if name not in _WHERE:
-            raise AttributeError(f"module 'icy.metrics' has no attribute '{name}'")
-        from importlib import import_module
-
-        found = getattr(import_module(_WHERE[name], __name__), name)
-        globals()[name] = found
-        return found
-
-    def __dir__() -> list[str]:
-        """Return all names, loaded or not."""
-        return sorted({*globals(), *_WHERE})
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,6 +1,6 @@
 """Cores of agents that learn S2B: what remembers an episode. They register like plug-ins, imported on first use."""
 
-from typing import TYPE_CHECKING
+import lazy_loader
 
 from icy.core.registry import register_core
 
@@ -18,20 +18,4 @@ _CORES = {
 for _name, (_place, _description, _source) in _CORES.items():
     register_core(_name, f"{__name__}.{_place}", description=_description, source=_source)
 
-_WHERE = {"Core": "base", "Parts": "base", "SequenceCore": "base", "State": "base", "make_core": "factory"}
-
-__all__ = ["Core", "Parts", "SequenceCore", "State", "make_core"]
-
-if TYPE_CHECKING:
-    from .base import Core, Parts, SequenceCore, State
-    from .factory import make_core
-else:
-
-    def __getattr__(name: str) -> object:
-        """Import a name on first access (PEP 562), and keep it."""
-        if name not in _WHERE:
-            raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-        from importlib import import_module
-
-        globals()[name] = getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
-        return globals()[name]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
