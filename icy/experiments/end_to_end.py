@@ -24,6 +24,7 @@ from icy.training.pairs.job import PairEntry, PairJob, PairTask
 from .combinations import jobs_of_each
 from .display import with_progress
 from .given_languages import GivenGrammars
+from .given_models import Models, model_names
 from .kept import with_kept_models
 from .plan import make_plan
 from .results import EndToEndResult
@@ -35,8 +36,8 @@ SCRATCH_STEPS = 50_000  # where Perkins21 table 6 was read
 
 @standard_state()
 def end_to_end(
-    sender: str | Iterable[str],
-    receiver: str | Iterable[str],
+    sender: Models,
+    receiver: Models,
     pretrain: Grammars = SCRATCH,
     *,
     watcher: Watcher | None = None,
@@ -50,8 +51,8 @@ def end_to_end(
     `steps` is given.
 
     Args:
-        sender: names of senders.
-        receiver: names of receivers.
+        sender: names of senders; or a class or function that makes one, or a PyTorch module.
+        receiver: likewise of receivers.
         pretrain: grammars or languages, or "none".
         watcher: callbacks that observe the run.
         progress: whether its progress is shown; by default in notebooks and on terminals, and a line a minute
@@ -73,6 +74,7 @@ def end_to_end(
         >>> result.language().space
         MeaningSpace(attributes=3, values=4)
     """
+    sender, receiver = model_names(sender, "sender"), model_names(receiver, "receiver")
     spec = EndToEndSpec.asked(sender=sender, receiver=receiver, pretrain=pretrain, **options)
     result = run_plan(make_plan(spec), watching(with_progress(watcher, progress), spec.track, spec.out))
     assert isinstance(result, EndToEndResult)

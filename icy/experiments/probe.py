@@ -27,6 +27,7 @@ from icy.training.probe_job import ProbeJob, Task
 from .combinations import jobs_of_each
 from .display import with_progress
 from .given_languages import GivenGrammars
+from .given_models import Models, model_names
 from .plan import make_plan
 from .results import ProbeResult
 from .run import run_plan
@@ -37,7 +38,7 @@ log = logging.getLogger(__name__)
 
 @standard_state()
 def probe(
-    model: str | Iterable[str],
+    model: Models,
     grammar: Grammars = "all",
     *,
     watcher: Watcher | None = None,
@@ -50,7 +51,7 @@ def probe(
     only what is missing. Concat is always included, as the baseline.
 
     Args:
-        model: names or wildcards of senders and receivers.
+        model: names or wildcards of senders and receivers; or a class or function that makes one, or a PyTorch module.
         grammar: names, chains or wildcards; or languages: a Language, or a file of one.
         watcher: callbacks that observe the run.
         progress: whether its progress is shown; by default in notebooks and on terminals, and a line a minute
@@ -70,7 +71,7 @@ def probe(
         >>> result.to_dataframe("wide").columns.get_level_values(0).unique().tolist()
         ['concat', 'perm', 'rot']
     """
-    spec = ProbeSpec.asked(model=model, grammar=grammar, **options)
+    spec = ProbeSpec.asked(model=model_names(model), grammar=grammar, **options)
     return run_plan(make_plan(spec), watching(with_progress(watcher, progress), spec.track, spec.out))
 
 

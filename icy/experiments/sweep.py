@@ -25,6 +25,7 @@ from icy.records.store import Store
 
 from .combinations import combinations, warn_of_refused
 from .display import with_progress
+from .given_models import Models, model_names
 from .idle import tell_idle, tell_idle_retries, without_idle
 from .plan import Plan, Row, load_plugins, plan_rows, planned, store_of
 from .results import ProbeResult
@@ -39,7 +40,7 @@ ORDERS = ("longest", "given")  # of the rows
 
 @standard_state()
 def sweep(
-    model: str | Iterable[str] = (),
+    model: Models = (),
     *,
     file: str | Path | None = None,
     watcher: Watcher | None = None,
@@ -49,7 +50,7 @@ def sweep(
     """Probe many models under many settings.
 
     Args:
-        model: names or wildcards of senders and receivers.
+        model: names or wildcards of senders and receivers; or a class or function that makes one, or a PyTorch module.
         file: a sweep in TOML or YAML; what is given here goes before what is in it.
         watcher: callbacks that observe the run.
         progress: whether its progress is shown; by default in notebooks and on terminals, and a line a minute
@@ -71,7 +72,7 @@ def sweep(
         >>> sorted({(r["model"], r["representation"]) for r in result.records})
         [('receiver/FC1L', 'gumb'), ('receiver/FC1L', 'soft'), ('sender/FC1L', 'gumb'), ('sender/FC1L', 'soft')]
     """
-    given: dict[str, Any] = {**({"model": model} if model else {}), **options}
+    given: dict[str, Any] = {**({"model": model_names(model)} if model else {}), **options}
     spec = sweep_spec(**(given if file is None else over(read_sweep(file), given)))
     plan = make_sweep(spec)
     told = watching(with_progress(watcher, progress), spec.track, spec.out)

@@ -1,0 +1,148 @@
+"""Models that users give in place of names: classes, functions and modules, registered while the program runs."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import itertools
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from icy.core.entry import Entry
+from icy.core.errors import DuplicateNameError, IncompatibleError
+from icy.core.plugins import source_digest
+from icy.core.registry import SIDES, registry
+from icy.languages.meanings import MeaningSpace
+
+if TYPE_CHECKING:
+    from torch import nn
+
+Model: TypeAlias = str | Callable[..., Any]  # a name or wildcard; or what makes a module, or a module
+Models: TypeAlias = Model | Iterable[Model]
+TRIED_AT = (MeaningSpace(3, 4), 6, 4, 8), (MeaningSpace(3, 4), 6, 4, 32), (MeaningSpace(5, 10), 20, 4, 128)
+
+
+def model_names(models: Models, *sides: str) -> str | list[str]:
+    """Return names of models; what is not a name is registered, and gets the name of its class or function.
+
+    Args:
+        models: names, classes, functions or modules, one or several.
+        *sides: "sender" or "receiver"; by default, a trial says which of both a model is.
+
+    Raises:
+        IncompatibleError: a class or function makes no sender and no receiver.
+        DuplicateNameError: another model has the name already.
+
+    Example:
+        >>> from torch import nn
+        >>> class Wide(nn.Sequential):
+        ...     def __init__(self, space, message_length, vocab_size, hidden_size):
+        ...         sizes = (message_length, vocab_size + 1)
+        ...         layers = nn.Embedding(space.values, hidden_size), nn.Flatten(), nn.LazyLinear(sizes[0] * sizes[1])
+        ...         super().__init__(*layers, nn.Unflatten(1, sizes))
+        >>> model_names(["FC2L", Wide])
+        ['FC2L', 'sender/Wide']
+    """
+    if isinstance(models, str):
+        return models
+    if callable(models):  # modules are, too
+        return _name(models, sides or SIDES)
+    named: dict[str, Any] = {}
+    for one in models:
+        name = _name(one, sides or SIDES) if callable(one) else one
+        if named.setdefault(name, one) is not one:
+            raise DuplicateNameError(f"Two models are called '{name}'; each needs a name of its own.")
+    return list(named)
+
+
+def _name(model: Any, sides: tuple[str, ...]) -> str:
+    """Return the name under which a model is registered, now or before."""
+    for entry in registry.entries(*sides):
+        if entry.factory is model:
+            return entry.qualified
+    factory = FreshCopies(model) if _is_module(model) else model
+    name = getattr(model, "__name__", type(model).__name__)
+    description = (model.__doc__ or "").strip().partition("\n")[0]
+    entry = Entry(sides[0], name, factory, description, source="", origin="__main__")
+    entry = replace(entry, kind=_side(entry, sides), digest=_digest(model))
+    registry.add(entry)
+    return entry.qualified
+
+
+def _is_module(thing: Any) -> bool:
+    from torch import nn
+
+    return isinstance(thing, nn.Module)
+
+
+def _digest(model: Any) -> str:
+    """Return a hash of the source of a class or function; of a module, of its class and its layers."""
+    if not _is_module(model):
+        return source_digest(model, "__main__")
+    return source_digest(type(model), "__main__") + hashlib.blake2b(repr(model).encode(), digest_size=4).hexdigest()
+
+
+class FreshCopies:
+    """A factory of copies of a module, each with initial weights of its own; its sizes are those of the module.
+
+    Args:
+        module: every layer of it that has parameters must have the method `reset_parameters`, as PyTorch's have.
+    """
+
+    def __init__(self, module: nn.Module) -> None:
+        self.module = module
+
+    def __call__(self, space: MeaningSpace, message_length: int, vocab_size: int, hidden_size: int) -> nn.Module:
+        """Return a copy.
+
+        Raises:
+            IncompatibleError: a layer cannot be given initial weights.
+        """
+        made = copy.deepcopy(self.module)
+        for name, layer in made.named_modules():
+            reset = getattr(layer, "reset_parameters", getattr(layer, "_reset_parameters", None))
+            if reset is not None:
+                reset()
+            elif list(layer.parameters(recurse=False)):
+                raise IncompatibleError(
+                    f"{type(made).__name__} cannot get new initial weights: its layer '{name or type(layer).__name__}' "
+                    "has no method reset_parameters; give the class in place of a module."
+                )
+        return made
+
+
+def _side(entry: Entry, sides: tuple[str, ...]) -> str:
+    """Return what a model is by what it makes of meanings and of messages at one of some sizes.
+
+    Raises:
+        IncompatibleError: it is neither.
+    """
+    import torch
+
+    said = ""
+    for sizes, side in itertools.product(TRIED_AT, sides):
+        with torch.random.fork_rng(devices=[]), torch.no_grad():
+            try:
+                if _fits(entry.create(*sizes), side, sizes):
+                    return side
+            except IncompatibleError:
+                raise
+            except Exception as error:
+                said = said or f" ({type(error).__name__}: {str(error).partition(chr(10))[0].rstrip('.')})"
+    raise IncompatibleError(
+        f"'{entry.name}' is no {' and no '.join(sides)}{said}. Give a class or function that icy can call with "
+        "(space, message_length, vocab_size, hidden_size); a sender maps meanings [batch, attributes] to scores "
+        "[batch, length, vocabulary + 1], and a receiver maps messages to scores [batch, attributes, values]."
+    )
+
+
+def _fits(model: nn.Module, side: str, sizes: tuple[MeaningSpace, int, int, int]) -> bool:
+    """Return whether a model gives scores of the shape that its side gives."""
+    import torch
+
+    space, length, vocab_size, _ = sizes
+    if side == "sender":
+        scores = model(torch.zeros(2, space.attributes, dtype=torch.int64))
+        return tuple(scores.shape) == (2, length, vocab_size + 1)
+    return tuple(model(torch.zeros(2, length, dtype=torch.int64)).shape) == (2, space.attributes, space.values)
