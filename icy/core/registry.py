@@ -58,10 +58,6 @@ __all__ = [
     "Entry",
     "Registry",
     "canonical",
-    "list_grammars",
-    "list_metrics",
-    "list_models",
-    "list_players",
     "register_cell",
     "register_core",
     "register_grammar",
@@ -569,62 +565,6 @@ _describe_arguments(
     register_receiver, register_cell, register_grammar, register_metric, register_speaker, register_listener,
     register_text_model, register_core, register_world, register_perception, register_study_player, register_reader,
 )  # fmt: skip
-
-
-def list_models(pattern: str | Iterable[str] | None = None) -> list[str]:
-    """Return the names of registered senders and receivers that match a shell pattern, as in `sender/FC2L`.
-
-    Args:
-        pattern: a name or shell pattern, or several in a list or between commas; by default all.
-
-    Example:
-        >>> import icy
-        >>> icy.list_models("sender/FC*")
-        ['sender/FC1L', 'sender/FC2L']
-    """
-    return [entry.qualified for entry in registry.match(pattern, *SIDES)]
-
-
-def list_grammars(pattern: str | Iterable[str] | None = None) -> list[str]:
-    """Return the names of registered grammars that match a shell pattern.
-
-    Args:
-        pattern: a name or shell pattern, or several in a list or between commas; by default all.
-
-    Example:
-        >>> import icy
-        >>> icy.list_grammars("shuf*")
-        ['shuf', 'shufdet']
-    """
-    return [entry.name for entry in registry.match(pattern, "grammar")]
-
-
-def list_metrics(pattern: str | Iterable[str] | None = None) -> list[str]:
-    """Return the names of registered metrics that match a shell pattern.
-
-    Args:
-        pattern: a name or shell pattern, or several in a list or between commas; by default all.
-
-    Example:
-        >>> import icy
-        >>> icy.list_metrics("*dis")
-        ['bosdis', 'posdis']
-    """
-    return [entry.name for entry in registry.match(pattern, "metric")]
-
-
-def list_players(pattern: str | Iterable[str] | None = None) -> list[str]:
-    """Return the names of registered players of S2B that match a shell pattern, as in `speaker/posdis`.
-
-    Args:
-        pattern: a name or shell pattern, or several in a list or between commas; by default all.
-
-    Example:
-        >>> import icy
-        >>> icy.list_players("*/posdis")
-        ['speaker/posdis', 'listener/posdis']
-    """
-    return [entry.qualified for entry in registry.match(pattern, *PLAYERS)]
 
 
 def canonical(name: str) -> str:

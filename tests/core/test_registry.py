@@ -13,11 +13,10 @@ import pytest
 
 import icy.core.registry as registry_module
 from icy.core.errors import DuplicateNameError, IcyError, PluginError, UnknownNameError
+from icy.core.listing import list_grammars, list_models
 from icy.core.registry import (
     Entry,
     Registry,
-    list_grammars,
-    list_models,
     register_cell,
     register_grammar,
     register_receiver,

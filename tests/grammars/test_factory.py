@@ -10,7 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from icy.core.errors import IncompatibleError, InvalidSettingError, UnknownNameError
-from icy.core.registry import list_grammars, register_grammar, registry
+from icy.core.listing import list_grammars
+from icy.core.registry import register_grammar, registry
 from icy.core.streams import stream
 from icy.grammars import (
     Corruption,

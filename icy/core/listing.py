@@ -1,0 +1,109 @@
+"""Names of what is registered: `icy.list(KIND)`, and functions for the kinds that are listed most."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterable
+
+from .entry import CORE, JOB, PERCEPTION, PLAYERS, READER, SIDES, STUDY_PLAYER, TEXT_MODEL, WORLD
+from .errors import unknown
+from .registry import registry
+
+KINDS: dict[str, tuple[str, ...]] = {
+    "models": SIDES,
+    "senders": SIDES[:1],
+    "receivers": SIDES[1:],
+    "cells": ("cell",),
+    "grammars": ("grammar",),
+    "metrics": ("metric",),
+    "players": PLAYERS,
+    "speakers": PLAYERS[:1],
+    "listeners": PLAYERS[1:],
+    "text-models": (TEXT_MODEL,),
+    "cores": (CORE,),
+    "worlds": (WORLD,),
+    "perceptions": (PERCEPTION,),
+    "study-players": (STUDY_PLAYER,),
+    "readers": (READER,),
+    "jobs": (JOB,),
+}
+
+
+def list(kind: str, pattern: str | Iterable[str] | None = None) -> builtins.list[str]:
+    """Return the names of what is registered of a kind; of senders, receivers and players of S2B, `kind/name`.
+
+    Args:
+        kind: "models", "senders", "receivers", "cells", "grammars", "metrics", "players", "speakers", "listeners",
+            "text-models", "cores", "worlds", "perceptions", "study-players", "readers" or "jobs"; or its singular.
+        pattern: a name or shell pattern, or several in a list or between commas; by default all.
+
+    Raises:
+        UnknownNameError: there is no such kind, or nothing has a name that matches.
+
+    Example:
+        >>> import icy
+        >>> icy.list("cells", "*GRU")
+        ['GRU', 'minGRU']
+    """
+    plain = kind.lower().replace("_", "-").replace(" ", "-")
+    kinds = KINDS.get(plain, KINDS.get(f"{plain}s"))
+    if kinds is None:
+        raise unknown("kind of things to list", kind, [*KINDS])
+    qualified = kinds[0] in (*SIDES, *PLAYERS)
+    return [entry.qualified if qualified else entry.name for entry in registry.match(pattern, *kinds)]
+
+
+def list_models(pattern: str | Iterable[str] | None = None) -> builtins.list[str]:
+    """Return the names of registered senders and receivers that match a shell pattern, as in `sender/FC2L`.
+
+    Args:
+        pattern: a name or shell pattern, or several in a list or between commas; by default all.
+
+    Example:
+        >>> import icy
+        >>> icy.list_models("sender/FC*")
+        ['sender/FC1L', 'sender/FC2L']
+    """
+    return [entry.qualified for entry in registry.match(pattern, *SIDES)]
+
+
+def list_grammars(pattern: str | Iterable[str] | None = None) -> builtins.list[str]:
+    """Return the names of registered grammars that match a shell pattern.
+
+    Args:
+        pattern: a name or shell pattern, or several in a list or between commas; by default all.
+
+    Example:
+        >>> import icy
+        >>> icy.list_grammars("shuf*")
+        ['shuf', 'shufdet']
+    """
+    return [entry.name for entry in registry.match(pattern, "grammar")]
+
+
+def list_metrics(pattern: str | Iterable[str] | None = None) -> builtins.list[str]:
+    """Return the names of registered metrics that match a shell pattern.
+
+    Args:
+        pattern: a name or shell pattern, or several in a list or between commas; by default all.
+
+    Example:
+        >>> import icy
+        >>> icy.list_metrics("*dis")
+        ['bosdis', 'posdis']
+    """
+    return [entry.name for entry in registry.match(pattern, "metric")]
+
+
+def list_players(pattern: str | Iterable[str] | None = None) -> builtins.list[str]:
+    """Return the names of registered players of S2B that match a shell pattern, as in `speaker/posdis`.
+
+    Args:
+        pattern: a name or shell pattern, or several in a list or between commas; by default all.
+
+    Example:
+        >>> import icy
+        >>> icy.list_players("*/posdis")
+        ['speaker/posdis', 'listener/posdis']
+    """
+    return [entry.qualified for entry in registry.match(pattern, *PLAYERS)]
