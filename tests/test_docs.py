@@ -15,6 +15,7 @@ import click
 import pytest
 
 import icy
+from icy import testing
 from icy.analysis.literature.catalogue import published_names
 from icy.cli import COMMANDS, main
 from icy.cli.options import described
@@ -23,17 +24,6 @@ from icy.core.registry import SIDES, registry
 from icy.core.representations import REPRESENTATIONS
 from icy.models.native import core
 from icy.records.record import Record
-from icy.testing import (
-    check_cell,
-    check_core,
-    check_grammar,
-    check_listener,
-    check_metric,
-    check_model,
-    check_perception,
-    check_text_model,
-    check_world,
-)
 from tests.pages import (
     DOCS,
     GUIDES,
@@ -219,7 +209,7 @@ def plugged_in(forgetting: None, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("plugged_in")
 @pytest.mark.parametrize("name", ["sender/SquaredLinear", "receiver/LastTokens", "HierZero:plain", "RNN1L:plain"])
 def test_models_of_the_plug_in_page_keep_the_contract(name: str) -> None:
-    assert all(result.passed for result in check_model(name))
+    assert all(result.passed for result in testing.check(name))
 
 
 @pytest.mark.docs
@@ -239,13 +229,13 @@ def test_layers_of_pytorch_on_the_plug_in_page_train_as_it_says(name: str, engin
         pytest.importorskip("transformers")
     if not core.available():
         engines = engines.removeprefix("native and ")
-    results = {result.name: result.message for result in check_model(name)}
+    results = {result.name: result.message for result in testing.check(name)}
     assert results["stacked_equals_separate"] == f"trains as: {engines}"
 
 
 @pytest.mark.usefixtures("plugged_in")
 def test_grammars_of_the_plug_in_page_keep_the_contract() -> None:
-    check_grammar("reverse")
+    testing.check("reverse", "grammar")
     parity = icy.make_language("parity", "3x2", vocab_size=8, seed=1)
     assert parity.distinct_messages == 2
     assert (
@@ -263,8 +253,8 @@ def test_the_metric_of_the_plug_in_page_measures() -> None:
 
 @pytest.mark.usefixtures("plugged_in")
 def test_cells_and_metrics_of_the_plug_in_page_keep_the_contract() -> None:
-    check_cell("plain")
-    results = {result.name: result for result in check_metric("distinctness")}
+    testing.check("plain", "cell")
+    results = {result.name: result for result in testing.check("distinctness", "metric")}
     assert results["choices_are_conventions"].message == "tried eos=0"
 
 
@@ -272,14 +262,14 @@ def test_cells_and_metrics_of_the_plug_in_page_keep_the_contract() -> None:
 def test_the_listener_of_the_games_page_keeps_the_contract(tmp_path: Path) -> None:
     (tmp_path / "listener.py").write_text(block_of("docs/s2b.md", "# listener.py"))
     registry.load_file(tmp_path / "listener.py")
-    check_listener("first-dimension")
+    testing.check("first-dimension", "listener")
 
 
 @pytest.mark.usefixtures("forgetting")
 def test_the_text_model_of_its_page_keeps_the_contract_and_plays(tmp_path: Path) -> None:
     (tmp_path / "my_text_model.py").write_text(block_of("docs/s2b-text.md", "# my_text_model.py"))
     registry.load_file(tmp_path / "my_text_model.py")
-    check_text_model("first-number")
+    testing.check("first-number", "text-model")
     rows = icy.s2b.evaluate_text("first-number", episodes=8, seeds=1).table()
     assert rows["invalid"].tolist() == [0.0]
     assert 0.3 < rows["yes"][0] < 0.7
@@ -289,7 +279,7 @@ def test_the_text_model_of_its_page_keeps_the_contract_and_plays(tmp_path: Path)
 def test_the_core_of_its_page_keeps_the_contract(tmp_path: Path) -> None:
     (tmp_path / "my_core.py").write_text(block_of("docs/s2b-agents.md", "# my_core.py"))
     registry.load_file(tmp_path / "my_core.py")
-    check_core("fading")
+    testing.check("fading", "core")
 
 
 @pytest.mark.docs
@@ -306,7 +296,7 @@ def test_the_code_of_the_page_of_agents_runs() -> None:
 def test_the_world_of_its_page_keeps_the_contract_and_has_turns(tmp_path: Path) -> None:
     (tmp_path / "my_world.py").write_text(block_of("docs/games-worlds.md", "# my_world.py"))
     registry.load_file(tmp_path / "my_world.py")
-    results = {r.name: r.message for r in check_world("stripes")}
+    results = {r.name: r.message for r in testing.check("stripes", "world")}
     assert results["looks_vary"] == "objects have many looks"
     world = icy.games.make_world("stripes", side=8, bank=2)
     turns = icy.games.Turns(world, icy.games.TurnSettings(2, 3, 4), [1])
@@ -318,7 +308,7 @@ def test_the_world_of_its_page_keeps_the_contract_and_has_turns(tmp_path: Path) 
 def test_the_perception_of_its_page_keeps_the_contract(tmp_path: Path) -> None:
     (tmp_path / "my_perception.py").write_text(block_of("docs/channels.md", "# my_perception.py"))
     registry.load_file(tmp_path / "my_perception.py")
-    results = {r.name: r.message for r in check_perception("linear")}
+    results = {r.name: r.message for r in testing.check("linear", "perception")}
     assert results["stacked_equals_separate"] == "trains as: vmap"
 
 

@@ -12,11 +12,11 @@ from click.testing import CliRunner
 from PIL import Image
 
 import icy
+from icy import testing
 from icy.cli import main
 from icy.config.specs import SweepSpec
 from icy.core.registry import registry
 from icy.experiments.sweep import make_sweep, read_sweep
-from icy.testing import check_model
 from tests.pages import ROOT, code, commands, text
 
 pytestmark = pytest.mark.usefixtures("without_long_checks")
@@ -121,7 +121,7 @@ def mine(forgetting: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_its_plug_in_is_short_and_keeps_the_contract() -> None:
     assert len(Path("mine.py").read_text().splitlines()) <= 15
     registry.load_file(Path("mine.py"))
-    check_model("sender/Bottleneck")
+    testing.check("sender/Bottleneck")
 
 
 @pytest.mark.slow

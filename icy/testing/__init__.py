@@ -1,39 +1,29 @@
 """The contract that every plug-in keeps, as small named checks that anyone can run.
 
-    >>> from icy.testing import check_grammar
-    >>> results = check_grammar("rot")
+    >>> from icy.testing import check
+    >>> results = check("rot")
     >>> all(result.passed for result in results)
     True
 
-There is a function for each kind: `check_model`, `check_cell`, `check_grammar`, `check_metric`, `check_speaker`,
-`check_listener`, `check_text_model`, `check_core`, `check_world`, `check_perception` and `check_study_player`.
-`icy check NAME` runs the same checks from the command line, and `parametrize_with_checks` makes each of them a test of
-its own in pytest. If a plug-in cannot pass a check, declare the check and the reason, in the argument
-`expected_failures` or in an attribute of that name on the factory; the failure is then reported as excused.
+`check` takes the name of any plug-in, or a class or function that is not registered. `icy check NAME` runs the same
+checks from the command line, and `parametrize_with_checks` makes each of them a test of its own in pytest. If a plug-in
+cannot pass a check, declare the check and the reason, in the argument `expected_failures` or in an attribute of that
+name on the factory; the failure is then reported as excused.
 """
+
+import warnings
+from collections.abc import Callable
+from typing import Any
 
 from .cases import CheckFailure, GrammarCase, ModelCase, NotApplicable, Unsupported
 from .cells import CELL_CHECKS, CellCase
-from .contracts import (
-    check_cell,
-    check_core,
-    check_grammar,
-    check_listener,
-    check_metric,
-    check_model,
-    check_perception,
-    check_speaker,
-    check_study_player,
-    check_text_model,
-    check_world,
-)
+from .contracts import CONTRACTS, bound_checks, check, parametrize_with_checks
 from .cores import CORE_CHECKS, CoreCase
 from .grammars import GRAMMAR_CHECKS
 from .metrics import METRIC_CHECKS, MetricCase
 from .models import MODEL_CHECKS
 from .perceptions import PERCEPTION_CHECKS, PerceptionCase
 from .players import PLAYER_CHECKS, PlayerCase
-from .registered import bound_checks, parametrize_with_checks
 from .runner import BoundCheck, CheckResult, ContractError
 from .study_players import STUDY_PLAYER_CHECKS, StudyPlayerCase
 from .text_models import TEXT_MODEL_CHECKS, TextModelCase
@@ -67,16 +57,19 @@ __all__ = [
     "Unsupported",
     "WorldCase",
     "bound_checks",
-    "check_cell",
-    "check_core",
-    "check_grammar",
-    "check_listener",
-    "check_metric",
-    "check_model",
-    "check_perception",
-    "check_speaker",
-    "check_study_player",
-    "check_text_model",
-    "check_world",
+    "check",
     "parametrize_with_checks",
 ]
+
+
+def __getattr__(name: str) -> Callable[..., list[CheckResult]]:
+    """Return the function for one kind, as versions before 0.3 had it."""
+    kind = name.removeprefix("check_").replace("_", "-")
+    if not name.startswith("check_") or kind not in (*CONTRACTS, "model"):
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    warnings.warn(f"icy.testing.{name} is now icy.testing.check", FutureWarning, stacklevel=2)
+
+    def check_kind(plugin: Any, side: str | None = None, **setting: Any) -> list[CheckResult]:
+        return check(plugin, side or (None if kind == "model" else kind), **setting)
+
+    return check_kind

@@ -52,7 +52,7 @@ class MetricCase:
     entry: Entry
     seed: int = 0
     registered: bool = True
-    scores: dict[str, Score | IcyError] = field(default_factory=dict, repr=False, compare=False)
+    scores: dict[str, Score | IcyError] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def rows(self, draw: int = 0, count: int = ROWS) -> tuple[Wholes, Wholes]:
         """Draw meanings, and messages that are half composition and half noise; new arrays each time."""

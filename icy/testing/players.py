@@ -69,8 +69,8 @@ class PlayerCase:
 
     entry: Entry
     registered: bool = True
-    seats: dict[str, GameSettings | None] = field(default_factory=dict, repr=False, compare=False)
-    courses: dict[GameSettings, Course] = field(default_factory=dict, repr=False, compare=False)
+    seats: dict[str, GameSettings | None] = field(default_factory=dict, init=False, repr=False, compare=False)
+    courses: dict[GameSettings, Course] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def role(self) -> str:

@@ -11,10 +11,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from icy import testing
 from icy.core.errors import IncompatibleError, UnknownNameError
 from icy.core.registry import Entry, registry
 from icy.models.cells import Cell, State
-from icy.testing import CELL_CHECKS, ContractError, check_cell
+from icy.testing import CELL_CHECKS, ContractError
 from icy.testing.other_loops import OTHER_LOOP_CHECKS
 
 
@@ -270,7 +271,7 @@ WRONG = {
 @pytest.mark.contract
 @pytest.mark.parametrize("check", WRONG)
 def test_a_wrong_cell_fails_one_check(check: str) -> None:
-    results = check_cell(WRONG[check], raise_on_failure=False)
+    results = testing.check(WRONG[check], "cell", raise_on_failure=False)
     assert {r.name for r in results if not r.passed} - set(OTHER_LOOP_CHECKS) == {check}
 
 
@@ -280,7 +281,7 @@ def test_every_check_has_a_cell_that_fails_it() -> None:
 
 @pytest.mark.parametrize("cell", [Plain, Scanning])
 def test_a_strangers_cell_passes(cell: type[Cell]) -> None:
-    results = {r.name: r for r in check_cell(cell)}
+    results = {r.name: r for r in testing.check(cell, "cell")}
     assert set(results) == set(CELL_CHECKS)
     assert results["stacked_equals_separate"].message == "trains as: vmap"
     assert results["scan_equals_steps"].excused is (cell is Plain)
@@ -292,7 +293,7 @@ def test_the_line_to_mend_is_named() -> None:
         def step(self, gates: Tensor, state: State) -> State:
             raise ZeroDivisionError("my own fault")
 
-    results = {r.name: r for r in check_cell(Broken, raise_on_failure=False)}
+    results = {r.name: r for r in testing.check(Broken, "cell", raise_on_failure=False)}
     assert results["states"].message.startswith("ZeroDivisionError: my own fault (line ")
     assert results["every_family"].message.startswith("In sender/HierAutoReg:Broken: ZeroDivisionError: my own fault")
 
@@ -302,10 +303,11 @@ def test_registered_cells_are_found() -> None:
     entry = Entry("cell", "mine", Plain, "", "", origin=__name__, aliases=("my_own",))
     with registry.holding(entry):
         for given in ("my_own", Plain):
-            results = {r.name: r for r in check_cell(given)}
+            results = {r.name: r for r in testing.check(given, "cell")}
             assert not results["made_by_name"].excused
     with pytest.raises(UnknownNameError, match="No cell is called 'mine'"):
-        check_cell("mine")
+        testing.check("mine", "cell")
     with pytest.raises(ContractError, match="cell/Miscounts fails 1 of"):
-        check_cell(Miscounts)
-    assert all(r.passed for r in check_cell(Miscounts, expected_failures={"inert_parameters": "it counts nothing"}))
+        testing.check(Miscounts, "cell")
+    excused = testing.check(Miscounts, "cell", expected_failures={"inert_parameters": "it counts nothing"})
+    assert all(r.passed for r in excused)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from icy import testing
 from icy.core.errors import UnknownNameError
 from icy.core.registry import Entry, registry
 from icy.core.representations import REPRESENTATIONS
@@ -16,11 +17,9 @@ from icy.testing import (
     NotApplicable,
     Unsupported,
     bound_checks,
-    check_model,
 )
-from icy.testing.contracts import CHECKS
+from icy.testing.contracts import CONTRACTS, matching
 from icy.testing.other_loops import OTHER_LOOP_CHECKS
-from icy.testing.registered import matching
 
 # The default suite checks each family with one cell. It checks each cell in one sender and one receiver as well. The
 # checks that train longest leave out the latter, and families of two layers. `-m contract` checks the rest.
@@ -119,12 +118,12 @@ def test_the_whole_contract_in_further_representations(
 ) -> None:
     for check in OTHER_LOOP_CHECKS:  # which train nothing, and so depend on no representation
         monkeypatch.delitem(MODEL_CHECKS, check, raising=False)
-    check_model(entry, representation=name)
+    testing.check(entry, representation=name)
 
 
 def test_the_whole_registry_is_checked() -> None:
     labels = {check.label for check in bound_checks("all")}
-    assert labels == {entry.qualified for entry in registry.entries(*CHECKS)}
+    assert labels == {entry.qualified for entry in registry.entries(*CONTRACTS)}
     assert {"sender/HierZero:GRU", "receiver/kNN", "grammar/shufdet", "cell/SRU", "metric/tre"} <= labels
     assert {"speaker/posdis", "listener/binding"} <= labels
 

@@ -10,10 +10,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from icy import testing
 from icy.core.errors import UnknownNameError
 from icy.core.registry import CORE, Entry, registry
 from icy.s2b.agents.cores import Core, State
-from icy.testing import CORE_CHECKS, ContractError, check_core
+from icy.testing import CORE_CHECKS, ContractError
 
 
 class Plain(Core):
@@ -195,7 +196,7 @@ ALSO = {
 
 @pytest.mark.parametrize("check", WRONG)
 def test_a_wrong_core_fails_its_check(check: str) -> None:
-    results = check_core(WRONG[check], raise_on_failure=False)
+    results = testing.check(WRONG[check], "core", raise_on_failure=False)
     failed = {r.name for r in results if not r.passed}
     assert check in failed
     assert failed <= {check} | ALSO.get(check, set())
@@ -206,22 +207,23 @@ def test_every_check_has_a_core_that_fails_it() -> None:
 
 
 def test_a_strangers_core_passes() -> None:
-    results = {r.name: r for r in check_core(Plain)}
+    results = {r.name: r for r in testing.check(Plain, "core")}
     assert set(results) == set(CORE_CHECKS)
     assert results["made_by_name"].message == "does not apply: the core is not registered"
 
 
 def test_resets_that_are_ignored_are_found() -> None:
-    failed = {r.name for r in check_core(ResetsNone, raise_on_failure=False) if not r.passed}
+    failed = {r.name for r in testing.check(ResetsNone, "core", raise_on_failure=False) if not r.passed}
     assert "resets" in failed
 
 
 def test_registered_cores_are_found() -> None:
     entry = Entry(CORE, "mine", Plain, "", "", origin=__name__, aliases=("my_own",))
     with registry.holding(entry):
-        assert not {r.name: r for r in check_core("my_own")}["made_by_name"].excused
+        assert not {r.name: r for r in testing.check("my_own", "core")}["made_by_name"].excused
     with pytest.raises(UnknownNameError, match=r"No core is called 'mine'.*`icy list cores`"):
-        check_core("mine")
+        testing.check("mine", "core")
     with pytest.raises(ContractError, match="core/Unused fails 1 of"):
-        check_core(Unused)
-    assert all(r.passed for r in check_core(Unused, expected_failures={"gradients_reach_parameters": "a spare"}))
+        testing.check(Unused, "core")
+    excused = testing.check(Unused, "core", expected_failures={"gradients_reach_parameters": "a spare"})
+    assert all(r.passed for r in excused)

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from icy import testing
 from icy.core.registry import registry
 from icy.grammars import Corruption
 from icy.languages.meanings import MeaningSpace
 from icy.testing import (
     ContractError,
-    check_grammar,
 )
 from tests.testing.helpers import seedless
 
@@ -72,16 +72,16 @@ class ForNobody(Corruption):
     ],
 )
 def test_a_wrong_grammar_is_found_out(grammar: Callable[..., Any], check: str) -> None:
-    results = {r.name: r for r in check_grammar(grammar, raise_on_failure=False)}
+    results = {r.name: r for r in testing.check(grammar, "grammar", raise_on_failure=False)}
     assert not results[check].passed
     assert results[check].message
 
 
 def test_grammars_need_no_registration_to_be_checked() -> None:
     before = registry.entries("grammar")
-    results = check_grammar(seedless, expected_failures={"different_seeds_differ": "it draws nothing"})
+    results = testing.check(seedless, "grammar", expected_failures={"different_seeds_differ": "it draws nothing"})
     assert all(r.passed for r in results)
     assert registry.entries("grammar") == before
-    assert {r.name: r for r in check_grammar("hol")}["chains"].message.startswith("refused")
+    assert {r.name: r for r in testing.check("hol", "grammar")}["chains"].message.startswith("refused")
     with pytest.raises(ContractError, match="different_seeds_differ"):
-        check_grammar(seedless)
+        testing.check(seedless, "grammar")

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from icy import metrics
+from icy import metrics, testing
 from icy.core.errors import UnknownNameError
 from icy.core.registry import Entry, registry
 from icy.languages.language import Language
 from icy.metrics import Score, Table
-from icy.testing import METRIC_CHECKS, ContractError, check_metric
+from icy.testing import METRIC_CHECKS, ContractError
 
 
 def share(meanings: Any, messages: Any = None, **conventions: Any) -> tuple[Table, float]:
@@ -164,7 +164,7 @@ def test_a_wrong_metric_fails_one_check(check: str) -> None:
     metric = WRONG[check]
     entry = Entry("metric", metric.__name__, metric, "", "", origin=__name__, weighted=check == "weights")
     with registry.holding(entry) if check == "weights" else contextlib.nullcontext():
-        results = check_metric(metric, raise_on_failure=False)
+        results = testing.check(metric, "metric", raise_on_failure=False)
     assert {r.name: r.message for r in results if not r.passed}.keys() == {check}
 
 
@@ -173,7 +173,7 @@ def test_every_check_has_a_metric_that_fails_it() -> None:
 
 
 def test_a_strangers_metric_passes() -> None:
-    results = {r.name: r for r in check_metric(plain)}
+    results = {r.name: r for r in testing.check(plain, "metric")}
     assert set(results) == set(METRIC_CHECKS)
     assert results["documented_range"].message == "from 0 to 1"
     assert results["choices_are_conventions"].message == "tried power=2"
@@ -184,37 +184,37 @@ def test_a_score_counts_its_rows() -> None:
     def miscounts(meanings: Any, messages: Any = None) -> Score:
         return Score("miscounts", 0.5, 1)
 
-    results = {r.name: r for r in check_metric(miscounts, raise_on_failure=False)}
+    results = {r.name: r for r in testing.check(miscounts, "metric", raise_on_failure=False)}
     assert results["score"].message == "On a common table of 40 rows the score says rows = 1, and there are 40."
 
 
 def test_a_number_is_no_score() -> None:
-    results = {r.name: r for r in check_metric(lambda x, y=None: 1.0, raise_on_failure=False)}
+    results = {r.name: r for r in testing.check(lambda x, y=None: 1.0, "metric", raise_on_failure=False)}
     assert results["score"].message == "The metric returns a float, not an icy.metrics.Score."
 
 
 def test_ranges_are_read_from_docstrings() -> None:
     said = {}
     for name in ("topsim", "ami", "residual_entropy"):
-        results = {r.name: r for r in check_metric(name)}
+        results = {r.name: r for r in testing.check(name, "metric")}
         said[name] = results["documented_range"].message
     assert said == {"topsim": "from -1 to 1", "ami": "from -inf to 1", "residual_entropy": "from 0 to inf"}
 
 
 @pytest.mark.slow
 def test_sampled_scores_may_differ_by_their_errors() -> None:
-    results = {r.name: r for r in check_metric("factor_vae")}
+    results = {r.name: r for r in testing.check("factor_vae", "metric")}
     assert all(r.passed for r in results.values())
     assert "seed=1" in results["choices_are_conventions"].message
 
 
 def test_registered_metrics_are_found() -> None:
-    assert all(r.passed and not r.excused for r in check_metric(metrics.hce) if r.name == "made_by_name")
+    assert all(r.passed and not r.excused for r in testing.check(metrics.hce, "metric") if r.name == "made_by_name")
     entry = Entry("metric", "plain", plain, "", "", defaults={"power": 2}, origin=__name__, aliases=("my_own",))
     with registry.holding(entry):
         for given in ("plain", "my_own", plain, entry):
-            assert not any(r.excused for r in check_metric(given) if r.name == "made_by_name")
+            assert not any(r.excused for r in testing.check(given, "metric") if r.name == "made_by_name")
     with pytest.raises(UnknownNameError, match="No metric is called 'plainly'"):
-        check_metric("plainly")
+        testing.check("plainly", "metric")
     with pytest.raises(ContractError, match="metric/counts fails 1 of"):
-        check_metric(counts)
+        testing.check(counts, "metric")

@@ -10,12 +10,12 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from icy import testing
 from icy.languages.meanings import MeaningSpace
 from icy.models.base import MemoryModel, Receiver
 from icy.models.layers import flat_one_hot, linear
 from icy.testing import (
     MODEL_CHECKS,
-    check_model,
 )
 from tests.cores import FASTEST
 from tests.testing import derivatives
@@ -186,7 +186,7 @@ class FirstDerivativesOnly(derivatives.FirstDerivativesOnly, Plain):
     ],
 )
 def test_a_wrong_model_is_found_out(model: Callable[..., nn.Module], check: str) -> None:
-    results = {r.name: r for r in check_model(model, "sender", raise_on_failure=False)}
+    results = {r.name: r for r in testing.check(model, "sender", raise_on_failure=False)}
     assert not results[check].passed
     assert results[check].message
 
@@ -217,13 +217,13 @@ class Forgets(Receiver, MemoryModel):
     [(ReadsTokensOtherwise, "tokens_are_one_hot_weights"), (RefusesDarkly, "soft_messages"), (Forgets, "learns")],
 )
 def test_a_wrong_receiver_is_found_out(model: Callable[..., nn.Module], check: str) -> None:
-    results = check_model(model, "receiver", raise_on_failure=False)
+    results = testing.check(model, "receiver", raise_on_failure=False)
     assert [r.name for r in results if not r.passed] == [check]
 
 
 def test_plain_modules_pass() -> None:
     for model, side in ((Plain, "sender"), (PlainReceiver, "receiver")):
-        results = {r.name: r for r in check_model(model, side)}
+        results = {r.name: r for r in testing.check(model, side)}
         assert set(results) == set(MODEL_CHECKS)
         assert results["stacked_equals_separate"].message == "trains as: vmap"
         assert results["made_by_name"].excused
@@ -231,13 +231,13 @@ def test_plain_modules_pass() -> None:
 
 
 def test_a_model_of_icys_layers_is_trained_in_every_way_that_it_can_be() -> None:
-    results = {r.name: r for r in check_model("sender/FC2L")}
+    results = {r.name: r for r in testing.check("sender/FC2L")}
     ways = ["broadcast"] if FASTEST == "broadcast" else [FASTEST, "broadcast"]
     assert results["stacked_equals_separate"].message == f"trains as: {' and '.join(ways)}"
 
 
 def test_what_is_optional_is_reported_and_does_not_fail() -> None:
-    results = {r.name: r for r in check_model(FirstDerivativesOnly, "sender")}
+    results = {r.name: r for r in testing.check(FirstDerivativesOnly, "sender")}
     found = results["second_derivatives"]
     assert found.passed
     assert found.excused
@@ -247,11 +247,11 @@ def test_what_is_optional_is_reported_and_does_not_fail() -> None:
 
 
 def test_wrong_second_derivatives_fail() -> None:
-    results = check_model(WrongCurvature, "sender", raise_on_failure=False)
+    results = testing.check(WrongCurvature, "sender", raise_on_failure=False)
     assert [r.name for r in results if not r.passed] == ["second_derivatives"]
 
 
 @pytest.mark.contract
 def test_published_defects_are_found_out() -> None:
-    results = check_model("Hier:GRU", options={"shared_gate": True}, raise_on_failure=False)
+    results = testing.check("Hier:GRU", options={"shared_gate": True}, raise_on_failure=False)
     assert [r.name for r in results if not r.passed] == ["examples_independent"]

@@ -9,10 +9,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from icy import testing
 from icy.core.errors import IncompatibleError, UnknownNameError
 from icy.core.registry import PERCEPTION, Entry, registry
 from icy.games.perception.conv4 import Conv4
-from icy.testing import PERCEPTION_CHECKS, ContractError, check_perception
+from icy.testing import PERCEPTION_CHECKS, ContractError
 from icy.testing.other_loops import OTHER_LOOP_CHECKS
 
 
@@ -176,7 +177,7 @@ ALSO = {
 @pytest.mark.contract
 @pytest.mark.parametrize("check", WRONG)
 def test_a_wrong_perception_fails_its_check(check: str) -> None:
-    results = check_perception(WRONG[check], raise_on_failure=False)
+    results = testing.check(WRONG[check], "perception", raise_on_failure=False)
     failed = {r.name for r in results if not r.passed} - set(OTHER_LOOP_CHECKS)
     assert check in failed
     assert failed <= {check} | ALSO.get(check, set())
@@ -187,7 +188,7 @@ def test_every_check_has_a_perception_that_fails_it() -> None:
 
 
 def test_a_strangers_perception_passes() -> None:
-    results = {r.name: r for r in check_perception(Plain)}
+    results = {r.name: r for r in testing.check(Plain, "perception")}
     assert results["made_by_name"].message == "does not apply: the perception is not registered"
     assert results["output_shape"].message == "sees objects of shape (12,)"
     assert results["stacked_equals_separate"].message == "trains as: vmap"
@@ -197,7 +198,7 @@ def test_one_that_refuses_all_that_is_tried_is_told() -> None:
     def choosy(shape: tuple[int, ...], size: int) -> nn.Module:
         raise IncompatibleError("Nothing is good enough.")
 
-    results = check_perception(choosy, raise_on_failure=False)
+    results = testing.check(choosy, "perception", raise_on_failure=False)
     (message,) = {r.message for r in results if not r.passed}
     assert "It sees nothing that was tried: Nothing is good enough." in message
 
@@ -205,14 +206,15 @@ def test_one_that_refuses_all_that_is_tried_is_told() -> None:
 def test_registered_perceptions_are_found() -> None:
     entry = Entry(PERCEPTION, "mine", Plain, "", "", origin=__name__, aliases=("my_own",))
     with registry.holding(entry):
-        assert not {r.name: r for r in check_perception("my_own")}["made_by_name"].excused
+        assert not {r.name: r for r in testing.check("my_own", "perception")}["made_by_name"].excused
     with pytest.raises(UnknownNameError, match=r"No perception is called 'mine'.*`icy list perceptions`"):
-        check_perception("mine")
+        testing.check("mine", "perception")
     with pytest.raises(ContractError, match="perception/Unused fails 1 of"):
-        check_perception(Unused)
-    assert all(r.passed for r in check_perception(Unused, expected_failures={"gradients_reach_parameters": "a spare"}))
+        testing.check(Unused, "perception")
+    excused = testing.check(Unused, "perception", expected_failures={"gradients_reach_parameters": "a spare"})
+    assert all(r.passed for r in excused)
 
 
 @pytest.mark.contract
 def test_sizes_are_those_that_are_asked_for() -> None:
-    assert all(r.passed for r in check_perception(Conv4, size=3, seed=5))
+    assert all(r.passed for r in testing.check(Conv4, "perception", size=3, seed=5))

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from icy import testing
 from icy.core.errors import IncompatibleError, UnknownNameError
 from icy.core.registry import Entry, registry
 from icy.s2b import Action, BatchedGame, Player, Seat, Seen
-from icy.testing import PLAYER_CHECKS, ContractError, check_listener, check_speaker
+from icy.testing import PLAYER_CHECKS, ContractError
 from icy.testing.cases import CheckFailure, NotApplicable
 from icy.testing.players import require_same_actions
 
@@ -148,8 +149,8 @@ WRONG = {
 @pytest.mark.parametrize("check", WRONG)
 def test_a_wrong_player_fails_one_check(check: str) -> None:
     player: Any = WRONG[check]
-    run = check_speaker if issubclass(player, Speaks) else check_listener
-    results = run(player, raise_on_failure=False)
+    role = "speaker" if issubclass(player, Speaks) else "listener"
+    results = testing.check(player, role, raise_on_failure=False)
     failed = {r.name for r in results if not r.passed}
     assert failed == {check} or (check == "made_by_name" and check in failed)  # what is no player does nothing else
 
@@ -160,8 +161,8 @@ def test_every_check_has_a_player_that_fails_it() -> None:
 
 @pytest.mark.contract
 def test_a_strangers_players_pass() -> None:
-    for run, player in ((check_speaker, Speaks), (check_listener, Listens)):
-        results = {r.name: r for r in run(player)}
+    for role, player in (("speaker", Speaks), ("listener", Listens)):
+        results = {r.name: r for r in testing.check(player, role)}
         assert set(results) == set(PLAYER_CHECKS)
         assert results["plays_every_game"].message == "plays all"
         assert results["made_by_name"].excused
@@ -173,11 +174,11 @@ def test_what_does_not_apply_says_why() -> None:
     class Mute(Speaks):
         utter = Player.utter
 
-    results = {r.name: r for r in check_speaker(Mute)}
+    results = {r.name: r for r in testing.check(Mute, "speaker")}
     assert results["utters"].message == "does not apply: Mute has no `utter`, so its language cannot be probed"
-    results = {r.name: r for r in check_listener("oracle")}
+    results = {r.name: r for r in testing.check("oracle", "listener")}
     assert "is privileged" in results["sees_only_observations"].message
-    results = {r.name: r for r in check_listener(Unseeded, raise_on_failure=False)}
+    results = {r.name: r for r in testing.check(Unseeded, "listener", raise_on_failure=False)}
     assert "as the check 'deterministic' says" in results["begins_anew"].message
 
 
@@ -186,7 +187,7 @@ def test_a_player_that_refuses_every_game_is_no_player() -> None:
         def begin(self, seat: Seat) -> None:
             raise IncompatibleError("No.")
 
-    results = {r.name: r for r in check_listener(Refuses, raise_on_failure=False)}
+    results = {r.name: r for r in testing.check(Refuses, "listener", raise_on_failure=False)}
     assert results["plays_every_game"].message.startswith("The player refuses every game: K = 0, K = 3, ")
     assert [name for name, r in results.items() if not r.passed] == ["plays_every_game"]
     assert results["deterministic"].excused
@@ -197,7 +198,7 @@ def test_the_game_and_the_line_to_mend_are_named() -> None:
         def decision(self, seen: Seen) -> Any:
             raise ZeroDivisionError("my own fault")
 
-    results = {r.name: r for r in check_listener(Broken, raise_on_failure=False)}
+    results = {r.name: r for r in testing.check(Broken, "listener", raise_on_failure=False)}
     message = results["plays_every_game"].message
     assert message.startswith("ZeroDivisionError: my own fault. The game was 'K = 0' (line ")
     assert "test_players.py" in message
@@ -217,7 +218,7 @@ def test_utterances_are_tokens(uttered: Any, sentence: str) -> None:
         def utter(self, stimuli: Any, meanings: Any, episode: int) -> Any:
             return uttered(stimuli)
 
-    results = {r.name: r for r in check_speaker(Utters, raise_on_failure=False)}
+    results = {r.name: r for r in testing.check(Utters, "speaker", raise_on_failure=False)}
     assert sentence in results["utters"].message
 
 
@@ -226,11 +227,11 @@ def test_registered_players_are_found() -> None:
     entry = Entry("listener", "mine", Listens, "", "", origin=__name__, aliases=("my_own",))
     with registry.holding(entry):
         for given in ("my_own", Listens):
-            assert not any(r.excused for r in check_listener(given) if r.name == "made_by_name")
+            assert not any(r.excused for r in testing.check(given, "listener") if r.name == "made_by_name")
     with pytest.raises(UnknownNameError, match="No speaker is called 'mine'"):
-        check_speaker("mine")
+        testing.check("mine", "speaker")
     with pytest.raises(ContractError, match="listener/Decides fails 1 of"):
-        check_listener(Decides)
+        testing.check(Decides, "listener")
 
 
 def test_actions_that_agree_by_chance_at_first_are_still_told_from_those_that_always_do() -> None:

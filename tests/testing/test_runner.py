@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from torch import Tensor
 
+from icy import testing
 from icy.core.errors import InvalidSettingError, UnknownNameError
 from icy.core.registry import Entry, registry
 from icy.languages.meanings import MeaningSpace
@@ -16,7 +17,6 @@ from icy.testing import (
     GRAMMAR_CHECKS,
     MODEL_CHECKS,
     ContractError,
-    check_model,
     parametrize_with_checks,
 )
 from tests.testing.helpers import Plain, Unused
@@ -37,26 +37,30 @@ class Mine(Sender):
 
 @pytest.mark.contract
 def test_side_options_and_registration_are_found() -> None:
-    assert all(r.passed for r in check_model(Mine, options={"gain": 2}))
+    assert all(r.passed for r in testing.check(Mine, options={"gain": 2}))
     entry = Entry("sender", "mine", Mine, "", "", defaults={"gain": 1}, origin=__name__, aliases=("my_own",))
     with registry.holding(entry):
-        results = {r.name: r for r in check_model(Mine)}
+        results = {r.name: r for r in testing.check(Mine)}
         assert not results["made_by_name"].excused
-        check_model("my_own", options={"gain": 3})
+        testing.check("my_own", options={"gain": 3})
     with pytest.raises(UnknownNameError):
-        check_model("mine")
-    with pytest.raises(InvalidSettingError, match="give side="):
-        check_model(Plain)
-    with pytest.raises(InvalidSettingError, match="not a side"):
-        check_model(Plain, "speaker")
+        testing.check("mine")
+    with pytest.raises(InvalidSettingError, match="give its kind"):
+        testing.check(Plain)
+    with pytest.raises(UnknownNameError, match="No kind of plug-ins is called 'speakers'; did you mean speaker"):
+        testing.check(Plain, "speakers")
+    with pytest.raises(UnknownNameError, match="No setting of checks of a cell is called 'width'"):
+        testing.check("GRU", width=3)
+    with pytest.raises(InvalidSettingError, match="'sender/FC\\*' stands for 2 plug-ins"):
+        testing.check("sender/FC*")
     with pytest.raises(UnknownNameError, match="sender/FC2L or receiver/FC2L"):
-        check_model("FC2L")
+        testing.check("FC2L")
 
 
 def test_all_failures_are_reported_at_once() -> None:
     seen = []
     with pytest.raises(ContractError) as caught:
-        check_model(Unused, "sender", report=seen.append)
+        testing.check(Unused, "sender", report=seen.append)
     assert "sender/Unused fails 1 of" in str(caught.value)
     assert "gradients_reach_parameters: No gradient reaches spare.weight, spare.bias" in str(caught.value)
     assert seen == caught.value.results
@@ -68,7 +72,7 @@ def test_the_line_to_mend_is_named() -> None:
         def forward(self, meanings: Tensor) -> Tensor:
             raise ZeroDivisionError("my own fault")
 
-    results = {r.name: r for r in check_model(Broken, "sender", raise_on_failure=False)}
+    results = {r.name: r for r in testing.check(Broken, "sender", raise_on_failure=False)}
     assert results["output_shape"].message.startswith("ZeroDivisionError: my own fault (line ")
     assert "test_runner.py" in results["output_shape"].message
 
@@ -77,7 +81,7 @@ def test_wrong_arguments_are_said_once() -> None:
     class Bare(Plain):
         def __init__(self, meanings: MeaningSpace) -> None: ...
 
-    (result,) = check_model(Bare, "sender", raise_on_failure=False)
+    (result,) = testing.check(Bare, "sender", raise_on_failure=False)
     assert result.name == "signature"
     assert result.message == (
         "Bare takes (meanings), and a sender must take (space, message_length, vocab_size, hidden_size, **options). "
@@ -91,7 +95,7 @@ def test_one_failure_of_many_checks_is_said_once() -> None:
             raise ValueError("no such size")
 
     with pytest.raises(ContractError) as caught:
-        check_model(Stops, "sender")
+        testing.check(Stops, "sender")
     first, *others = str(caught.value).splitlines()[1:]
     assert "  output_shape: sender/Stops cannot be made: ValueError: no such size" in first
     assert {line.partition(": ")[2] for line in others} == {"as output_shape"}
@@ -102,15 +106,15 @@ def test_one_failure_of_many_checks_is_said_once() -> None:
 def test_expected_failures_are_declared_with_a_reason() -> None:
     reason = {"gradients_reach_parameters": "a spare layer, kept to match a published total"}
     for declared, model in ((reason, Unused), (None, type("Declares", (Unused,), {"expected_failures": reason}))):
-        results = {r.name: r for r in check_model(model, "sender", expected_failures=declared)}
+        results = {r.name: r for r in testing.check(model, "sender", expected_failures=declared)}
         result = results["gradients_reach_parameters"]
         assert result.passed
         assert result.excused
         assert "published total" in result.message
-    results = {r.name: r for r in check_model(Plain, "sender", expected_failures=reason)}
+    results = {r.name: r for r in testing.check(Plain, "sender", expected_failures=reason)}
     assert results["gradients_reach_parameters"].message.endswith("but it holds")
     with pytest.raises(UnknownNameError, match="did you mean pickles"):
-        check_model(Plain, "sender", expected_failures={"pickle": "no such check"})
+        testing.check(Plain, "sender", expected_failures={"pickle": "no such check"})
 
 
 def test_decorator_names_and_marks_each_check() -> None:
@@ -125,3 +129,14 @@ def test_decorator_names_and_marks_each_check() -> None:
         if p.id.endswith("pickles")
     )
     assert [m.kwargs["reason"] for m in marked.marks] == ["why not"]
+
+
+def test_functions_of_one_kind_answer_with_a_warning() -> None:
+    with pytest.warns(FutureWarning, match="icy.testing.check_world is now icy.testing.check"):
+        old = testing.check_world
+    assert [r.name for r in old("thing")] == [r.name for r in testing.check("thing", "world")]
+    with pytest.warns(FutureWarning, match="check_model"):
+        old = testing.check_model
+    assert old(Unused, side="sender", raise_on_failure=False)
+    with pytest.raises(AttributeError, match="no attribute 'check_things'"):
+        testing.check_things  # noqa: B018

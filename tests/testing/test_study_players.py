@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
+from icy import testing
 from icy.core.errors import UnknownNameError
 from icy.core.registry import STUDY_PLAYER, Entry, registry
 from icy.study.players.base import Item, Seat
 from icy.study.players.composer import Composer
-from icy.testing import STUDY_PLAYER_CHECKS, ContractError, check_study_player
+from icy.testing import STUDY_PLAYER_CHECKS, ContractError
 
 
 class Mute(Composer):
@@ -88,7 +89,7 @@ WRONG: dict[str, Callable[[], Any]] = {
 
 @pytest.mark.parametrize("check", WRONG)
 def test_a_wrong_player_fails_its_check(check: str) -> None:
-    failed = {r.name for r in check_study_player(WRONG[check], raise_on_failure=False) if not r.passed}
+    failed = {r.name for r in testing.check(WRONG[check], "study-player", raise_on_failure=False) if not r.passed}
     assert check in failed
     assert failed <= {check} | ({"begin_forgets", "pickles"} if check == "same_seed_same_game" else set()) | (
         set(STUDY_PLAYER_CHECKS) - {"made_by_name"} if check == "answers" else set()
@@ -101,8 +102,8 @@ def test_every_check_has_a_player_that_fails_it() -> None:
 
 def test_registered_players_are_found() -> None:
     with registry.holding(Entry(STUDY_PLAYER, "mine", Composer, "", "", origin=__name__)):
-        assert not {r.name: r for r in check_study_player("mine")}["made_by_name"].excused
+        assert not {r.name: r for r in testing.check("mine", "study-player")}["made_by_name"].excused
     with pytest.raises(UnknownNameError, match=r"No study-player is called 'mine'.*`icy list study-players`"):
-        check_study_player("mine")
+        testing.check("mine", "study-player")
     with pytest.raises(ContractError, match="study-player/Mute fails"):
-        check_study_player(Mute)
+        testing.check(Mute, "study-player")

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from icy import testing
 from icy.s2b import TextModel, TextReply, TextRequest
 from icy.s2b.text.scripted import YesModel, as_json
-from icy.testing import TEXT_MODEL_CHECKS, check_text_model
+from icy.testing import TEXT_MODEL_CHECKS
 
 
 def function(name: str, settings: Any) -> Callable[[TextRequest], TextReply]:
@@ -79,7 +80,7 @@ WRONG: dict[str, tuple[type[TextModel] | Callable[..., Any], str]] = {
 
 
 def results(model: Any) -> dict[str, Any]:
-    return {result.name: result for result in check_text_model(model, raise_on_failure=False)}
+    return {result.name: result for result in testing.check(model, "text-model", raise_on_failure=False)}
 
 
 def test_every_check_finds_something() -> None:

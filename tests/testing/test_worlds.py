@@ -9,11 +9,12 @@ import pytest
 import torch
 from torch import Tensor
 
+from icy import testing
 from icy.core.errors import UnknownNameError
 from icy.core.noise import counter_hash, shift
 from icy.core.registry import WORLD, Entry, registry
 from icy.games import World
-from icy.testing import WORLD_CHECKS, ContractError, check_world
+from icy.testing import WORLD_CHECKS, ContractError
 
 
 class Plain(World):
@@ -142,7 +143,7 @@ ALSO = {
 
 @pytest.mark.parametrize("check", WRONG)
 def test_a_wrong_world_fails_its_check(check: str) -> None:
-    results = check_world(WRONG[check], raise_on_failure=False)
+    results = testing.check(WRONG[check], "world", raise_on_failure=False)
     failed = {r.name for r in results if not r.passed}
     assert check in failed
     assert failed <= {check} | ALSO.get(check, set())
@@ -150,7 +151,7 @@ def test_a_wrong_world_fails_its_check(check: str) -> None:
 
 @pytest.mark.parametrize(("wrong", "check"), [(Flat, "shape_of_looks"), (Fickle, "same_key_same_look")])
 def test_other_mistakes_are_found_too(wrong: Any, check: str) -> None:
-    assert check in {r.name for r in check_world(wrong, raise_on_failure=False) if not r.passed}
+    assert check in {r.name for r in testing.check(wrong, "world", raise_on_failure=False) if not r.passed}
 
 
 def test_every_check_has_a_world_that_fails_it() -> None:
@@ -158,7 +159,7 @@ def test_every_check_has_a_world_that_fails_it() -> None:
 
 
 def test_a_strangers_world_passes() -> None:
-    results = {r.name: r for r in check_world(Plain)}
+    results = {r.name: r for r in testing.check(Plain, "world")}
     assert set(results) == set(WORLD_CHECKS)
     assert results["made_by_name"].message == "does not apply: the world is not registered"
     assert results["looks_vary"].message == "objects have many looks"
@@ -168,16 +169,16 @@ def test_a_factory_that_must_be_given_something_is_refused_once() -> None:
     def needs(colours: int) -> World:
         return Plain()
 
-    (result,) = check_world(needs, raise_on_failure=False)
+    (result,) = testing.check(needs, "world", raise_on_failure=False)
     assert "needs takes (colours), and a world must take options alone, each with a default" in result.message
 
 
 def test_registered_worlds_are_found() -> None:
     entry = Entry(WORLD, "mine", Plain, "", "", origin=__name__, aliases=("my_own",))
     with registry.holding(entry):
-        assert not {r.name: r for r in check_world("my_own")}["made_by_name"].excused
+        assert not {r.name: r for r in testing.check("my_own", "world")}["made_by_name"].excused
     with pytest.raises(UnknownNameError, match=r"No world is called 'mine'.*`icy list worlds`"):
-        check_world("mine")
+        testing.check("mine", "world")
     with pytest.raises(ContractError, match="world/Blind fails 1 of"):
-        check_world(Blind)
-    assert all(r.passed for r in check_world(Blind, expected_failures={"values_are_seen": "on purpose"}))
+        testing.check(Blind, "world")
+    assert all(r.passed for r in testing.check(Blind, "world", expected_failures={"values_are_seen": "on purpose"}))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
@@ -63,7 +63,7 @@ def check_command(
     checks run on one thread. After 30 s for a name, the remaining ones are left out, unless --full is given.
     """
     from icy.core.representations import get_representation  # imports torch
-    from icy.testing.registered import matching
+    from icy.testing.contracts import matching
 
     for file in plugin:
         registry.load_file(file)
@@ -96,7 +96,7 @@ def _check(entry: Entry, used: Sequence[str | None], console: Console, quiet: bo
 
 def _check_in(entry: Entry, representation: str | None, console: Console, quiet: bool, seconds: float | None) -> bool:
     """Run and print the checks of one plug-in in one representation, and return whether all passed."""
-    from icy.testing.registered import check_entry
+    from icy.testing import check
     from icy.testing.runner import said_once
 
     failures: dict[str, str] = {}
@@ -117,7 +117,8 @@ def _check_in(entry: Entry, representation: str | None, console: Console, quiet:
         def begin(name: str, number: int, count: int) -> None:
             status.update(f"{label}: {name}, check {number} of {count}")
 
-        results = check_entry(entry, representation, report, begin, seconds)
+        setting: dict[str, Any] = {} if representation is None else {"representation": representation}
+        results = check(entry, raise_on_failure=False, report=report, begin=begin, seconds=seconds, **setting)
     console.print(_summary(label, results, seconds))
     return not failures
 

@@ -41,7 +41,7 @@ def test_checks_that_take_too_long_are_left_out_and_the_output_says_so(
         assert torch.get_num_threads() == 1
 
     checks = {"fine": fine, "waits": waiting, "comes_last": fine}
-    monkeypatch.setitem(contracts.CHECKS, "sender", checks)
+    monkeypatch.setitem(contracts.CONTRACTS, "sender", (checks, contracts.CONTRACTS["sender"][1]))
     monkeypatch.setattr(check, "SECONDS", 0.3)
     result = run("check", "sender/CliGood", "--plugin", plugin, *more)
     assert result.exit_code == 0

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from icy import testing
 from icy.core.errors import IncompatibleError, PluginError, UnknownNameError
 from icy.s2b import (
     TextListener,
@@ -20,7 +21,6 @@ from icy.s2b import (
     text_model,
 )
 from icy.s2b.text.model import FunctionModel
-from icy.testing import check_listener, check_speaker
 
 
 def fickle(request: TextRequest) -> TextReply:
@@ -42,9 +42,9 @@ def speaker() -> TextSpeaker:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("check", "make"), [(check_listener, listener), (check_speaker, speaker)])
-def test_text_players_keep_the_contract(check: Any, make: Any) -> None:
-    results = {result.name: result for result in check(make)}
+@pytest.mark.parametrize(("role", "make"), [("listener", listener), ("speaker", speaker)])
+def test_text_players_keep_the_contract(role: str, make: Any) -> None:
+    results = {result.name: result for result in testing.check(make, role)}
     assert results["plays_every_game"].message == "plays all"
     assert not results["deterministic"].excused
     assert not results["alone_and_in_a_batch"].excused
