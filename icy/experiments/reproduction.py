@@ -167,9 +167,9 @@ class Reproduction:
     @property
     def verdict(self) -> Verdict:
         """Verdict on all cells."""
-        from icy.analysis.literature.verdicts import Verdict
+        from icy.analysis.literature.verdicts import ROW, Verdict
 
-        return Verdict.of(self.cells)
+        return Verdict.of(self.cells, ("representation", "grammar") if self.of_languages else ROW)
 
     @property
     def of_agents(self) -> bool:
