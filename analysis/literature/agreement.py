@@ -127,7 +127,7 @@ def _equivalence(
 ) -> list[str]:
     """Return the outcome of two one-sided tests for each cell; see `with_distance`."""
     away, edge = difference.abs().to_numpy(float), margin.to_numpy(float)
-    wide = student(freedom.to_numpy(np.float64), 2 * CONFIDENCE - 1) * error.to_numpy(float)
+    wide = student(np.asarray(freedom, float), 2 * CONFIDENCE - 1) * error.to_numpy(float)
     cases = [~(edge > 0) | np.isnan(wide), away + wide <= edge, away - wide >= edge]
     return [str(one) for one in np.select(cases, ["", "equivalent", "different"], "unclear")]
 

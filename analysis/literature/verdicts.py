@@ -331,9 +331,9 @@ class Verdict:
             return ""
         off = f"{EQUIVALENT:.0%}".replace("%", " %")
         text = (
-            f" (by chance {self.by_chance}; if all were {off} off, {self.if_off:.1f}); {self.equivalent} are equivalent "
-            f"within {off} and {self.different} further away (one-sided tests); mean difference {self.shift}, icy's "
-            f"value is larger in {self.upwards}"
+            f" (by chance {self.by_chance}; if all were {off} off, {self.if_off:.1f}); {self.equivalent} are "
+            f"equivalent within {off} and {self.different} further away (one-sided tests); mean difference "
+            f"{self.shift}, icy's value is larger in {self.upwards}"
         )
         if self.together < 1 - CONFIDENCE:
             text += f"; all together are further away than chance allows (Fisher's p {p_text(self.together)})"
@@ -380,8 +380,9 @@ def _agree_if_off(told: pd.DataFrame) -> float:
 def _signed(told: pd.DataFrame, relative: bool) -> NDArray[np.float64]:
     """Return signed differences of icy from the paper, which change their sign if the two are exchanged."""
     ours, theirs = (told[name].to_numpy(float) for name in ("icy", "published"))
-    logs = (np.log(np.maximum(one, LEAST_RATIO)) for one in (ours, theirs))
-    return np.subtract(*logs) if relative else ours - theirs
+    if not relative:
+        return np.asarray(ours - theirs)
+    return np.asarray(np.log(np.maximum(ours, LEAST_RATIO)) - np.log(np.maximum(theirs, LEAST_RATIO)))
 
 
 def _gap(cells: pd.DataFrame) -> float:
