@@ -106,12 +106,13 @@ def judged(long: pd.DataFrame, wanted: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_verdicts(cells: pd.DataFrame, verdicts: Sequence[str]) -> pd.DataFrame:
-    """Add the verdicts to cells of `with_distance`, and which agree by design; cells without verdict lose theirs on
+    """Add verdicts to cells of `with_distance`, and which agree by design; only cells that are compared keep their
     equivalence."""
+    cells = cells.assign(verdict=list(verdicts))
+    told = cells["verdict"].isin(DECIDED) & cells["verdict"].ne("failed")
     accuracy = cells["measure"].eq("accuracy") & cells["side"].isin(["sender", "receiver"])
-    cells = cells.assign(verdict=list(verdicts), by_design=accuracy & cells["grammar"].isin(BY_DESIGN))
-    told = cells["verdict"].isin(DECIDED) & ~cells["by_design"]
-    return cells.assign(equivalence=cells["equivalence"].where(told, ""))
+    by_design = told & accuracy & cells["grammar"].isin(BY_DESIGN)
+    return cells.assign(by_design=by_design, equivalence=cells["equivalence"].where(told & ~by_design, ""))
 
 
 def _measured(long: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
@@ -416,7 +417,7 @@ def shown(cells: pd.DataFrame) -> pd.DataFrame:
                 "published": _printed(cell, how),
                 "distance": "-" if math.isnan(away) else f"{round(away, 1) + 0.0:+.1f}",
                 "verdict": cell["verdict"],
-                "within 20 %": "left out" if cell["by_design"] and cell["seeds"] else cell["equivalence"] or "-",
+                "within 20 %": "left out" if cell["by_design"] else cell["equivalence"] or "-",
             }
         )
     return pd.DataFrame(rows)
