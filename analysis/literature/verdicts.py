@@ -279,7 +279,9 @@ class Verdict:
     def phrase(self) -> str:
         """The word, with "as far as measured" where it covers a part of the table, and "as far as can be told" where
         some of what was measured says nothing."""
-        if self.word in ("not measured", "undecided", "too few cells to tell") or self.decided == self.cells:
+        if self.word in ("not measured", "undecided", "too few cells to tell"):
+            return self.word
+        if self.decided + self.by_design == self.cells:
             return self.word
         return f"{self.word} as far as {'measured' if self.measured < self.cells else 'can be told'}"
 

@@ -42,7 +42,10 @@ def page(done: Reproduction, remark: str = "") -> str:
     lines += [f"{source.title}: {source.measured}.", "", f"**{done.verdict}**", ""]
     lines += [f"Of the published numbers: {source.caveats}", ""] if source.caveats else []
     lines += [_made(done), "", *([remark, ""] if remark else [])]
-    lines += ["Means ± standard errors; the distance is in combined standard errors."]
+    lines += [
+        "Means ± standard errors; the distance is in combined standard errors. The last column is the outcome of two "
+        "one-sided tests of a difference of 20 % of the published value, for accuracies of its distance from chance."
+    ]
     for representation, part in done.cells.groupby("representation", sort=False):
         there = part[part["verdict"] != "missing"]
         lines += ["", f"## {representation}", ""]
