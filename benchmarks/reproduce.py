@@ -170,7 +170,7 @@ def summary(found: list[tuple[Page, Reproduction]]) -> str:
         name = page.table + "".join(f", {k}={v}" for k, v in page.settings.items())
         counts = [f"{verdict.measured} of {verdict.cells}", verdict.decided, verdict.agree, verdict.by_chance]
         off = "-" if math.isnan(verdict.if_off) else f"{verdict.if_off:.1f}"
-        more = [off, verdict.equivalent, verdict.different, verdict.shift, verdict.upwards, verdict.by_design]
+        more = [off, verdict.equivalent, verdict.further, verdict.shift, verdict.upwards, verdict.by_design]
         cells = [f"[{name}]({page.name}.md)", done.source.title, *counts, verdict.phrase, *more]
         lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join([*lines, "", NOTES, ""])

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 import scipy
+from numpy.typing import NDArray
 
-from icy.analysis.statistics import CONFIDENCE, student
+from icy.analysis.statistics import CONFIDENCE, tost
 from icy.config.protocols import SCRATCH
 from icy.records.long_table import EXTRA
 
@@ -87,7 +88,7 @@ def with_distance(cells: pd.DataFrame) -> pd.DataFrame:
         probability of such a distance or a larger one if both measure the same thing, NaN if unknown; `within`, whether
         the 95 % interval of the difference holds 0; `margin`, 20 % of the published value, which counts from chance for
         accuracies; and `equivalence`: "equivalent" if the 90 % interval of the difference is within the margin (two
-        one-sided tests at 5 %), "different" if it is outside, else "unclear"; "" without a margin.
+        one-sided tests at 5 %), "further away" if it is outside, else "unclear"; "" without a margin.
     """
     seeds = cells["seeds"].clip(lower=1).astype(float)
     runs = cells["n"].fillna(seeds).astype(float)
@@ -105,9 +106,10 @@ def with_distance(cells: pd.DataFrame) -> pd.DataFrame:
     freedom = welch.mask(own.isna(), runs - 1).mask(printed.isna(), seeds - 1).clip(lower=1)
     p = 2 * scipy.stats.t.sf(distance.abs().to_numpy(float), freedom.to_numpy(float))
     margin = EQUIVALENT * (cells["published"] - _of_accuracies(cells, CHANCE)).abs()
-    equivalence = _equivalence(cells["icy"] - cells["published"], combined, freedom, margin)
+    difference = cells["icy"] - cells["published"]
+    within = tost(*(np.asarray(one, float) for one in (difference, combined, freedom, margin)))
     found = {"combined_error": combined, "distance": distance, "freedom": freedom, "p": p, "margin": margin}
-    return cells.assign(**found, within=p >= 1 - CONFIDENCE, equivalence=equivalence)
+    return cells.assign(**found, within=p >= 1 - CONFIDENCE, equivalence=_equivalence(within, margin))
 
 
 def _of_accuracies(cells: pd.DataFrame, by_side: Mapping[str, float]) -> pd.Series[float]:
@@ -122,14 +124,10 @@ def _reading_error(cells: pd.DataFrame) -> pd.Series[float]:
     return _of_accuracies(cells, {side: (NEAR_ONE * (1 - NEAR_ONE) / read) ** 0.5 for side, read in READ.items()})
 
 
-def _equivalence(
-    difference: pd.Series[float], error: pd.Series[float], freedom: pd.Series[float], margin: pd.Series[float]
-) -> list[str]:
-    """Return the outcome of two one-sided tests for each cell; see `with_distance`."""
-    away, edge = difference.abs().to_numpy(float), margin.to_numpy(float)
-    wide = student(np.asarray(freedom, float), 2 * CONFIDENCE - 1) * error.to_numpy(float)
-    cases = [~(edge > 0) | np.isnan(wide), away + wide <= edge, away - wide >= edge]
-    return [str(one) for one in np.select(cases, ["", "equivalent", "different"], "unclear")]
+def _equivalence(p: NDArray[np.float64], margin: pd.Series[float]) -> list[str]:
+    """Return the outcome of two one-sided tests for each cell, by their p-values; see `with_distance`."""
+    cases = [np.isnan(p) | ~margin.gt(0).to_numpy(bool), p <= 1 - CONFIDENCE, p >= CONFIDENCE]
+    return [str(one) for one in np.select(cases, ["", "equivalent", "further away"], "unclear")]
 
 
 def _as_published(long: pd.DataFrame) -> pd.Series[bool]:

@@ -177,7 +177,7 @@ class Verdict:
         chance: the 95 % interval of that number, where the cells of a row share their run of concat.
         if_off: number of cells expected to agree if the true mean of each is 20 % from the published one; NaN likewise.
         equivalent: cells that are equivalent within 20 % (two one-sided tests).
-        different: cells that differ by more than 20 % (one-sided test).
+        further: cells that are further away than 20 % (one-sided test).
         together: probability of such distances or larger ones over all cells that can be told, if the true means are
             equal (Fisher's combination of p-values, with correlated cells in a row); NaN likewise.
         mean_difference: mean signed difference of icy from the paper: of ratios and updates the geometric mean of the
@@ -202,7 +202,7 @@ class Verdict:
     chance: tuple[int, int]
     if_off: float
     equivalent: int
-    different: int
+    further: int
     together: float
     mean_difference: float
     relative: bool
@@ -260,7 +260,7 @@ class Verdict:
             chance=count_interval(shares, of_rows),
             if_off=_agree_if_off(told) if some else math.nan,
             equivalent=int(told["equivalence"].eq("equivalent").sum()),
-            different=int(told["equivalence"].eq("different").sum()),
+            further=int(told["equivalence"].eq("further away").sum()),
             together=together,
             mean_difference=math.expm1(mean) if relative else mean,
             relative=relative,
@@ -335,7 +335,7 @@ class Verdict:
         off = f"{EQUIVALENT:.0%}".replace("%", " %")
         text = (
             f" (by chance {self.by_chance}; if all were {off} off, {self.if_off:.1f}); {self.equivalent} are "
-            f"equivalent within {off} and {self.different} further away (one-sided tests); mean difference "
+            f"equivalent within {off} and {self.further} further away (one-sided tests); mean difference "
             f"{self.shift}, icy's value is larger in {self.upwards}"
         )
         if self.together < 1 - CONFIDENCE:

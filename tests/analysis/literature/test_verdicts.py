@@ -105,8 +105,8 @@ def test_a_reading_of_1_is_not_without_error() -> None:
         (2.1, 0.1, "equivalent"),  # 0.1 + 1.86 · 0.141 < 0.4
         (2.2, 0.1, "unclear"),
         (2.0, 0.2, "unclear"),  # agrees, but says little
-        (3.0, 0.1, "different"),
-        (1.0, 0.1, "different"),
+        (3.0, 0.1, "further away"),
+        (1.0, 0.1, "further away"),
     ],
 )
 def test_equivalence_is_that_of_two_one_sided_tests(icy: float, error: float, found: str) -> None:
@@ -117,7 +117,7 @@ def test_equivalence_is_that_of_two_one_sided_tests(icy: float, error: float, fo
     assert (cell["margin"], cell["freedom"]) == (pytest.approx(0.4), pytest.approx(8))
     p = stats.t.sf([(0.4 - sign * (icy - 2)) / (error * 2**0.5) for sign in (1, -1)], 8)
     assert (found == "equivalent") == (p.max() <= 0.05)
-    assert (found == "different") == (p.max() >= 0.95)
+    assert (found == "further away") == (p.max() >= 0.95)
     assert cell["equivalence"] == found
 
 
