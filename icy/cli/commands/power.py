@@ -43,8 +43,8 @@ _ADVICE = "{} pairs know the effect poorly: give the smallest one that matters, 
 @click.option("--power", default=0.8, show_default=True, help="Probability of finding the effect, if it is real.")
 @click.option("--alpha", default=0.05, show_default=True, help="Level of significance of one test.")
 @click.option("--effect", type=float, metavar="NUMBER",
-              help="The smallest effect that matters (recommended), in place of the pilot's: a quotient of ratios, as in "
-              "1.2, or a difference in accuracy, as in 0.05.")  # fmt: skip
+              help="The smallest effect that matters (recommended), in place of the pilot's: a quotient of ratios, as "
+              "in 1.2, or a difference in accuracy, as in 0.05.")  # fmt: skip
 @selection
 @format_option
 def power_command(
