@@ -334,9 +334,9 @@ class Verdict:
             return ""
         off = f"{EQUIVALENT:.0%}".replace("%", " %")
         text = (
-            f" (by chance {self.by_chance}; if all were {off} off, {self.if_off:.1f}); {self.equivalent} are "
-            f"equivalent within {off} and {self.further} further away (one-sided tests); mean difference "
-            f"{self.shift}, icy's value is larger in {self.upwards}"
+            f" (by chance {self.by_chance}; if all were {off} off, {self.if_off:.1f}); equivalent within {off} are "
+            f"{self.equivalent}, further away {self.further} (one-sided tests); mean difference {self.shift}, icy's value "
+            f"is larger in {self.upwards}"
         )
         if self.together < 1 - CONFIDENCE:
             text += f"; all together are further away than chance allows (Fisher's p {p_text(self.together)})"
