@@ -335,8 +335,8 @@ class Verdict:
         off = f"{EQUIVALENT:.0%}".replace("%", " %")
         text = (
             f" (by chance {self.by_chance}; if all were {off} off, {self.if_off:.1f}); equivalent within {off} are "
-            f"{self.equivalent}, further away {self.further} (one-sided tests); mean difference {self.shift}, icy's value "
-            f"is larger in {self.upwards}"
+            f"{self.equivalent}, further away {self.further} (one-sided tests); mean difference {self.shift}, icy's "
+            f"value is larger in {self.upwards}"
         )
         if self.together < 1 - CONFIDENCE:
             text += f"; all together are further away than chance allows (Fisher's p {p_text(self.together)})"
