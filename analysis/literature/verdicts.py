@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from icy.analysis.cells import CAP_SLACK, CUT, both_cut, number, p_text
 from icy.analysis.order import in_order
-from icy.analysis.statistics import CONFIDENCE, LEAST_RATIO, student
+from icy.analysis.statistics import CONFIDENCE, LEAST_RATIO, LEAST_SPREAD, student
 
 from .agreement import EQUIVALENT, NAMES, with_distance
 from .chance import agreement_share, combined_p, count_interval, count_p, mean_difference_p
@@ -383,9 +383,9 @@ def _agree_if_off(told: pd.DataFrame) -> float:
 def _signed(told: pd.DataFrame, relative: bool) -> NDArray[np.float64]:
     """Return signed differences of icy from the paper, which change their sign if the two are exchanged."""
     ours, theirs = (told[name].to_numpy(float) for name in ("icy", "published"))
-    if not relative:
-        return np.asarray(ours - theirs)
-    return np.asarray(np.log(np.maximum(ours, LEAST_RATIO)) - np.log(np.maximum(theirs, LEAST_RATIO)))
+    if relative:
+        ours, theirs = (np.log(np.maximum(one, LEAST_RATIO)) for one in (ours, theirs))
+    return np.where(np.abs(ours - theirs) < LEAST_SPREAD, 0.0, ours - theirs)
 
 
 def _gap(cells: pd.DataFrame) -> float:

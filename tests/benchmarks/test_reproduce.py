@@ -8,7 +8,7 @@ from types import ModuleType
 import pandas as pd
 import pytest
 
-from icy.analysis.literature.verdicts import Verdict
+from icy.analysis.literature.verdicts import ROW, Verdict
 from tests.pages import text
 
 from .helpers import benchmark
@@ -71,3 +71,19 @@ def test_the_documentation_compares_both_grids_on_the_same_cells() -> None:
     assert f"{found[1].agree} agree instead of {found[0].agree}" in page
     assert f"{found[1].mean_difference:.3f} instead of {found[0].mean_difference:.3f}" in page
     assert f"below the printed accuracies, by {-Verdict.of(usual).mean_difference:.3f} on average" in page
+
+
+@pytest.mark.slow
+def test_the_summary_has_the_verdicts_of_the_cells_on_file() -> None:
+    lines = [line for line in text("benchmarks/reproduced/README.md").splitlines() if line.startswith("| [")]
+    for line in lines:
+        _, _, measured, *row = (one.strip() for one in line.strip("|").split("|"))
+        name = line.partition("](")[2].partition(".md)")[0]
+        cells = pd.read_csv(f"benchmarks/reproduced/{name}.csv", dtype={"equivalence": object})
+        of_metrics = cells["measure"].eq("residual_entropy").all()
+        found = Verdict.of(cells, ("representation", "grammar") if of_metrics else ROW)
+        off = row.pop(4)  # the cells on file are rounded
+        assert off == "-" or float(off) == pytest.approx(found.if_off, abs=0.1)
+        assert measured == f"{found.measured} of {found.cells}"
+        counts = [found.decided, found.agree, found.by_chance, found.phrase, found.equivalent, found.further]
+        assert row == [str(one) for one in (*counts, found.shift, found.upwards, found.by_design)]
