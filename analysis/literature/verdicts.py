@@ -186,7 +186,7 @@ class Verdict:
         mean_difference_p: its p-value, by exchanges of whole rows; NaN with fewer than six.
         larger: share of the cells in which icy's value is larger; equal ones count half. NaN likewise.
         larger_p: its p-value, by the same exchanges.
-        rows: number of rows with a cell that can be told.
+        rows: number of rows with a compared cell.
         difference: median absolute difference from the published values, in units of the table.
         correlation: Spearman's, between measured and published means over cells; NaN below three.
     """
@@ -215,17 +215,17 @@ class Verdict:
 
     @property
     def decided(self) -> int:
-        """Number of measured cells that can be told, or failed; without those that agree by design."""
+        """Number of measured cells that are compared or failed; cells that agree by design do not count."""
         return self.measured - self.by_design - sum(self.undecided.values())
 
     @classmethod
     def of(cls, cells: pd.DataFrame, rows: Sequence[str] = ROW) -> Verdict:
         """Judge a table by its cells, from `judged`.
 
-        Cells that cannot be told, or agree by design, count neither for nor against. "reproduced" means that at least
-        five can be told, that none failed, and that none of four tests is significant at 5 %: of the number of cells
-        outside, the one furthest outside (Bonferroni), the distances of all together (Fisher 1925, Brown 1975) and the
-        mean signed difference.
+        Undecided cells and cells that agree by design do not count. "reproduced" means that at least five cells are
+        compared, that none failed, and that none of four tests is significant at 5 %: of the number of cells that
+        agree, of the furthest cell (Bonferroni), of all distances together (Fisher 1925, Brown 1975), and of the mean
+        signed difference.
 
         Args:
             cells: from `judged`.
@@ -358,7 +358,7 @@ def _word(told: int, agree: int, failed: int, undecided: int, passed: bool) -> s
 
 
 def _passed(told: pd.DataFrame, tests: Sequence[float]) -> bool:
-    """Return whether neither the furthest cell nor any of the other tests, by their p-values, is significant."""
+    """Return whether all tests, given by their p-values, and that of the furthest cell are not significant."""
     far = told["verdict"].ne("agrees") & (told["p"] * len(told) < 1 - CONFIDENCE)
     return not far.any() and not any(p < 1 - CONFIDENCE for p in tests)
 
