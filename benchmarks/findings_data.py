@@ -146,6 +146,11 @@ class Estimate:
     def __str__(self) -> str:
         return self.text
 
+    @property
+    def worded(self) -> str:
+        """Return it as in a sentence."""
+        return self.text.replace("> ", "more than ").replace("< ", "less than ")
+
 
 def over_cells(values: pd.Series[float]) -> tuple[float, float, float]:
     """Return the mean of models' values and its 95 % interval, with cells as clusters.
@@ -193,7 +198,7 @@ def quotient_of(
 def estimate(values: pd.Series[float], ways: pd.Series[int], log: bool = True, sign: str = "") -> Estimate:
     """Return the mean of models' values with its 95 % interval.
 
-    Of up to LISTED models the values stand there, with a dagger if runs were cut. Where some are larger than known, it
+    Of up to LISTED models the values stand there, in the models' order, with a dagger if runs were cut. Where some are larger than known, it
     is a lower bound, the lower end of the interval of the values as they are; where some are smaller, an upper bound.
 
     Args:
@@ -205,10 +210,11 @@ def estimate(values: pd.Series[float], ways: pd.Series[int], log: bool = True, s
     back: Callable[[float], float] = math.exp if log else float
 
     def text(value: float) -> str:
-        return f"{value:,.0f}" if log and value >= 100 else f"{value:{sign}.2f}"
+        digits = 2 if value < 10 else 1 if value < 100 and value % 1 else 0
+        return f"{value:{sign},.{digits}f}"
 
     if len(values) <= LISTED:
-        pairs = sorted(zip(map(back, values), ways, strict=True))
+        pairs = zip(map(back, values), ways, strict=True)
         return Estimate(listed([f"{text(value)}{'†' if way else ''}" for value, way in pairs]) or "-")
     mean, low, high = map(back, over_cells(values))
     if 1 in set(ways) and -1 in set(ways):

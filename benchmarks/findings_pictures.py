@@ -34,7 +34,9 @@ def by_family(ratios: Table, updates: Table) -> Figure:
                 _dots(ax, np.exp(of.values[grammar]), [y] * len(of), of.cut[grammar], colour, markersize=2.5)
                 if len(of):
                     mean, bar = math.exp(of.values[grammar].mean()), "$>$" if of.cut[grammar].any() else "|"
-                    ax.plot([mean], [y], bar, markersize=6, markeredgewidth=0.8 if bar != "|" else 2, color=colour)
+                    ax.plot(
+                        [mean], [y], marker=bar, markersize=6, markeredgewidth=2 if bar == "|" else 0.8, color=colour
+                    )
         ax.set_ylim(len(GRAMMARS) - 0.5, -0.5)
         if label == RATIO:
             _logarithmic(ax, "x", label)
