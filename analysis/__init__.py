@@ -16,49 +16,65 @@ from typing import TYPE_CHECKING
 # No name here may be that of a subpackage, such as `atlas`: Python binds an imported submodule in its package, in the
 # place of a function. `plots` is the subpackage itself.
 _WHERE = {
+    "AcrossModels": "correlations",
     "Atlas": "atlas.atlas",
     "BiasTable": "tables.table",
-    "Placement": "atlas.placement",
     "Comparison": "tables.differences",
+    "Equivalence": "statistics",
+    "Placement": "atlas.placement",
     "PublishedTable": "literature.catalogue",
+    "WithinOrder": "correlations",
+    "across_models": "correlations",
     "bias_table": "tables.bias",
     "compare": "tables.differences",
     "difference_table": "tables.bias",
     "end_to_end_agreement": "literature.agreement",
     "end_to_end_table": "tables.end_to_end",
+    "equivalence": "statistics",
     "find_table": "literature.catalogue",
     "paired_tests": "tables.paired",
     "plots": "plots",
     "published": "literature.catalogue",
     "published_tables": "literature.catalogue",
+    "reliability": "correlations",
     "seeds_needed": "tables.paired",
+    "within_model_order": "correlations",
 }
 
 __all__ = [
+    "AcrossModels",
     "Atlas",
     "BiasTable",
     "Comparison",
+    "Equivalence",
     "Placement",
     "PublishedTable",
+    "WithinOrder",
+    "across_models",
     "bias_table",
     "compare",
     "difference_table",
     "end_to_end_agreement",
     "end_to_end_table",
+    "equivalence",
     "find_table",
     "paired_tests",
     "plots",
     "published",
     "published_tables",
+    "reliability",
     "seeds_needed",
+    "within_model_order",
 ]
 
 if TYPE_CHECKING:  # the same names once more, for type checkers and editors, which cannot see through __getattr__
     from . import plots
     from .atlas.atlas import Atlas
     from .atlas.placement import Placement
+    from .correlations import AcrossModels, WithinOrder, across_models, reliability, within_model_order
     from .literature.agreement import end_to_end_agreement
     from .literature.catalogue import PublishedTable, find_table, published, published_tables
+    from .statistics import Equivalence, equivalence
     from .tables.bias import bias_table, difference_table
     from .tables.differences import Comparison, compare
     from .tables.end_to_end import end_to_end_table

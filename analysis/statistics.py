@@ -12,10 +12,13 @@ import numpy as np
 import scipy  # loads its parts on first use; stats takes half a second
 from numpy.typing import NDArray
 
+from icy.core.errors import InvalidSettingError
+
 Values: TypeAlias = NDArray[np.float64]
 Mask: TypeAlias = NDArray[np.bool_]
 CONFIDENCE = 0.95
 LEAST_RATIO = 0.01  # smaller ratios are raised to this before their logarithm is taken; 0 is possible
+FEWEST_KNOWN = 3  # runs that were not cut, if some were; of two, the interval is a factor of 27 and more
 LEAST_SPREAD = 1e-9  # what is smaller is rounding
 LARGEST_EFFECT = 1e6  # in standard deviations; beyond, the noncentral t distribution is not computed well
 MOST_SEEDS = 100_000
@@ -101,8 +104,8 @@ def log_summary(values: Sequence[float] | Values, cut: Sequence[bool] | Mask) ->
     distribution is fitted by maximum likelihood, in which a run contributes its density, and a cut one the probability
     of a larger value (Tobin 1958, "Estimation of Relationships for Limited Dependent Variables"; Helsel 2012,
     "Statistics for Censored Environmental Data"). Its variance is scaled by u / (u - 1), where u runs were not
-    cut, and its interval has u - 1 degrees of freedom, as without cut runs. Fewer than two that were not cut
-    leave a lower bound: the geometric mean of the values as they stand.
+    cut, and its interval has u - 1 degrees of freedom, as without cut runs. With cut runs and fewer than three
+    others, there is only a lower bound: the geometric mean of the values as they stand.
 
     Args:
         values: ratios; those below LEAST_RATIO are raised to it.
@@ -117,7 +120,7 @@ def log_summary(values: Sequence[float] | Values, cut: Sequence[bool] | Mask) ->
     known = logs[~censored]
     # Between the extremes, so that of equal values it is the value itself, whatever its digits.
     centre = float(np.clip(_exp_of_mean(logs), raised.min(), raised.max())) if len(raised) else math.nan
-    if len(known) < 2:
+    if len(known) < (FEWEST_KNOWN if censored.any() else 2):
         return LogSummary(centre, bound=">" if censored.any() else "")
     if not censored.any() or (np.ptp(known) < LEAST_SPREAD and logs.max() <= known.max()):
         deviation = float(logs.std(ddof=1)) if np.ptp(logs) >= LEAST_SPREAD else 0.0
@@ -273,6 +276,134 @@ def holm(p: Sequence[float]) -> list[float]:
     corrected = np.full(len(values), math.nan)
     corrected[order] = np.minimum(1, np.maximum.accumulate(values[order] * np.arange(count, 0, -1)))
     return [float(one) for one in corrected]
+
+
+# -- equivalence -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Equivalence:
+    """Comparison of two sets of runs that asks whether they are alike, up to a margin.
+
+    Attributes:
+        effect: quotient of geometric means, of ratios; else the difference of means. NaN if unknown.
+        low: lower end of its 95 % interval, by Welch's t.
+        high: upper end.
+        p: of two one-sided tests against the margin; small if the two are alike. NaN without a test.
+        p_different: of Welch's t-test; small if the two differ.
+        margin: as given.
+        freedom: Welch's degrees of freedom.
+    """
+
+    effect: float
+    low: float
+    high: float
+    p: float
+    p_different: float
+    margin: float
+    freedom: float
+
+    @property
+    def verdict(self) -> str:
+        """ "equivalent" or "different", at 5 %; "both" if they differ by less than the margin; else "unclear"."""
+        alike, apart = self.p < 1 - CONFIDENCE, self.p_different < 1 - CONFIDENCE
+        return {(1, 0): "equivalent", (0, 1): "different", (1, 1): "both"}.get((alike, apart), "unclear")
+
+
+def equivalence(
+    ours: Sequence[float] | Values,
+    theirs: Sequence[float] | Values,
+    margin: float = 0.2,
+    *,
+    cut: Sequence[bool] | Mask | None = None,
+    their_cut: Sequence[bool] | Mask | None = None,
+    log: bool = True,
+) -> Equivalence:
+    """Test whether two sets of independent runs are equivalent: by two one-sided Welch tests (TOST) at a margin.
+
+    That two sets of few runs do not differ significantly says little: with a wide interval hardly anything does.
+    Equivalence is claimed only if the data exclude every difference as large as the margin (Schuirmann 1987).
+
+    Args:
+        ours: ratios, or accuracies.
+        theirs: those to compare with; they share no seeds, or are taken as if they did not.
+        margin: largest difference that does not matter. Of ratios, 0.2 is a quotient between 1 / 1.2 and 1.2; of
+            accuracies, a difference between -0.2 and 0.2.
+        cut: which of ours were cut, so that their ratio is larger; see `log_summary`.
+        their_cut: which of theirs were.
+        log: whether they are ratios, which are compared by their logarithms.
+
+    Raises:
+        InvalidSettingError: the margin is not positive.
+
+    Example:
+        >>> found = equivalence([2.0, 2.1, 2.2, 2.1, 2.0], [2.1, 2.0, 2.1, 2.2, 2.2])
+        >>> round(found.effect, 2), round(found.p, 4), found.verdict
+        (0.98, 0.0001, 'equivalent')
+    """
+    if not margin > 0:
+        raise InvalidSettingError(f"The margin of an equivalence test is above 0, such as 0.2; not {margin}.")
+    sides = [_mean_and_error(*side, log) for side in ((ours, cut), (theirs, their_cut))]
+    (one, error, freedom), (other, their_error, their_freedom) = sides
+    total = math.hypot(error, their_error)
+    parts = error**4 / max(freedom, 1) + their_error**4 / max(their_freedom, 1)
+    welch = total**4 / parts if parts > 0 else float(freedom + their_freedom)
+    gap, edge = one - other, math.log1p(margin) if log else margin
+    p = float(tost(gap, total, welch, edge))
+    apart = float(2 * _upper_tail(abs(gap), total, welch)) if math.isfinite(total) else math.nan
+    ends = [gap - student(welch) * total, gap, gap + student(welch) * total]
+    low, effect, high = np.exp(np.clip(ends, -700, 700)) if log else ends
+    return Equivalence(float(effect), float(low), float(high), p, min(apart, 1.0), margin, welch)
+
+
+@overload
+def tost(difference: float, error: float, freedom: float, margin: float) -> float: ...
+
+
+@overload
+def tost(difference: Values, error: Values, freedom: Values, margin: float | Values) -> Values: ...
+
+
+def tost(
+    difference: float | Values, error: float | Values, freedom: float | Values, margin: float | Values
+) -> float | Values:
+    """Return the p-value of two one-sided t-tests that a true difference is within a margin; NaN where unknown.
+
+    Args:
+        difference: observed, one or an array of any shape; so are the others.
+        error: its standard error.
+        freedom: degrees of freedom of the error.
+        margin: the largest difference of no matter, of the same unit.
+
+    Example:
+        >>> round(tost(0.1, 0.04, 8, 0.2), 3)
+        0.018
+    """
+    found = np.asarray(_upper_tail(np.asarray(margin, float) - np.abs(difference), error, freedom))
+    return found if found.ndim else float(found)
+
+
+def _upper_tail(distance: float | Values, error: float | Values, freedom: float | Values) -> Values:
+    """Return the probability of a larger Student's t; without error, 0 or 1 by the sign, and 0.5 at 0."""
+    far = np.asarray(distance, float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = np.where(
+            np.asarray(error) > 0, far / np.asarray(error, float), np.where(far == 0, 0, np.sign(far) * np.inf)
+        )
+    t = np.where(np.isnan(error), np.nan, t)
+    return np.asarray(scipy.stats.t.sf(t, freedom), float)
+
+
+def _mean_and_error(
+    values: Sequence[float] | Values, cut: Sequence[bool] | Mask | None, log: bool
+) -> tuple[float, float, int]:
+    """Return the mean of values or of logarithms, its standard error and their degrees of freedom; NaN if unknown."""
+    given = np.asarray(values, float)
+    if log:
+        found = log_summary(given, np.zeros(len(given), bool) if cut is None else cut)
+        return (math.nan if found.bound else math.log(found.centre)), found.error, found.freedom
+    error = float(given.std(ddof=1)) / math.sqrt(len(given)) if len(given) > 1 else math.nan
+    return float(given.mean()) if len(given) else math.nan, error, len(given) - 1
 
 
 # -- seeds needed ------------------------------------------------------------------------------------------------------

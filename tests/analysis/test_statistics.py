@@ -10,6 +10,7 @@ from scipy import stats
 
 from icy.analysis.statistics import (
     LogSummary,
+    equivalence,
     holm,
     log_summary,
     paired,
@@ -19,7 +20,9 @@ from icy.analysis.statistics import (
     signs_needed,
     spread_limit,
     student,
+    tost,
 )
+from icy.core.errors import InvalidSettingError
 
 NO = [False] * 5
 
@@ -85,6 +88,7 @@ def test_the_error_of_a_censored_fit_is_that_of_the_observed_information() -> No
     [
         ([20.0, 20.0, 20.0], [True] * 3, "> 20"),  # all cut: a bound
         ([5.0, 20.0], [False, True], "> 10"),  # one that was not tells no spread
+        ([5.0, 10.0, 20.0], [False, False, True], "> 10"),  # two leave an interval of a factor of 27 or more
         ([20.0], [True], "> 20"),
         ([5.0], [False], "5.00"),
         ([5.0, 5.0], [False] * 2, "5.00×/1.00"),
@@ -209,6 +213,55 @@ def test_the_spread_of_a_pilot_may_be_much_larger() -> None:
     """The true one is below the limit in four of five pilots."""
     pilots = np.random.default_rng(4).normal(size=(5000, 4)).std(axis=1, ddof=1)
     assert np.mean([spread_limit(one, 4) >= 1 for one in pilots]) == pytest.approx(0.8, abs=0.02)
+
+
+# -- equivalence -------------------------------------------------------------------------------------------------------
+
+
+def test_equivalence_is_two_welch_tests_at_the_margin() -> None:
+    ours, theirs = [2.0, 2.2, 2.5, 2.1], [2.3, 2.2, 2.1, 2.4, 2.6]
+    a, b, edge = np.log(ours), np.log(theirs), math.log(1.2)
+    above = stats.ttest_ind(a + edge, b, equal_var=False, alternative="greater").pvalue
+    below = stats.ttest_ind(a - edge, b, equal_var=False, alternative="less").pvalue
+    found, welch = equivalence(ours, theirs), stats.ttest_ind(a, b, equal_var=False)
+    assert found.p == pytest.approx(max(above, below))
+    assert (found.p_different, found.freedom) == pytest.approx((welch.pvalue, welch.df))
+    interval = welch.confidence_interval()
+    assert (found.low, found.high) == pytest.approx((math.exp(interval.low), math.exp(interval.high)))
+    plain = equivalence(ours, theirs, 0.5, log=False)
+    expected = stats.ttest_ind(np.array(ours) + 0.5, theirs, equal_var=False, alternative="greater").pvalue
+    assert plain.p == pytest.approx(expected)
+    assert plain.effect == pytest.approx(np.mean(ours) - np.mean(theirs))
+
+
+@pytest.mark.parametrize(
+    ("quotient", "spread", "verdict"),
+    [(1.0, 0.01, "equivalent"), (1.1, 0.001, "both"), (1.5, 0.01, "different"), (1.0, 0.3, "unclear")],
+)
+def test_verdicts_of_equivalence(quotient: float, spread: float, verdict: str) -> None:
+    around = np.exp(spread * np.array([-1.0, 0, 1]))
+    assert equivalence(quotient * around, around).verdict == verdict
+
+
+def test_equivalence_without_spread_or_with_cut_runs() -> None:
+    same = equivalence([2.0] * 3, [2.0] * 3)
+    assert (same.p, same.p_different, same.verdict) == (0, 1, "equivalent")
+    assert equivalence([3.0] * 3, [2.0] * 3).verdict == "different"
+    bound = equivalence([20.0] * 3, [19.0] * 3, cut=[True] * 3)
+    assert math.isnan(bound.p)
+    assert bound.verdict == "unclear"
+    assert math.isnan(equivalence([2.0], [2.0, 2.1]).p)
+    values, cut = [3.0, 5.0, 6.0, 20.0, 20.0], [False, False, False, True, True]
+    assert equivalence(values, [8.0, 9.0], cut=cut).effect == pytest.approx(
+        log_summary(values, cut).centre / math.sqrt(72)
+    )
+    with pytest.raises(InvalidSettingError, match="above 0"):
+        equivalence([1.0, 2.0], [1.0, 2.0], margin=0)
+
+
+def test_tost_of_arrays() -> None:
+    found = tost(np.array([0.0, 0.1, -0.1, 0.2]), np.array([0.05, 0.05, 0.05, 0.0]), np.array([4.0, 8, 8, 4]), 0.2)
+    assert found == pytest.approx([stats.t.sf(4, 4), stats.t.sf(2, 8), stats.t.sf(2, 8), 0.5])
 
 
 # -- correlations ------------------------------------------------------------------------------------------------------

@@ -1,0 +1,313 @@
+"""Rank correlations within models over grammars, and across models over seeds that share no runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+import numpy as np
+import scipy
+
+from icy.analysis.statistics import CONFIDENCE, LEAST_SPREAD, Values, student
+from icy.core.errors import IncompatibleError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Groups: TypeAlias = "Mapping[Any, Any] | Callable[[Any], Any] | pd.Series[Any]"
+FEWEST_MODELS = 4  # that a correlation across models is computed of
+FEWEST_ITEMS = 3  # values of a model that a correlation within it is computed of
+ALMOST_ONE = 1 - 1e-9  # correlations are kept below this before Fisher's transformation
+
+
+# -- within models -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class WithinOrder:
+    """Rank correlations of two measures within each model over grammars, and their summary over models.
+
+    Attributes:
+        correlations: Spearman's correlation of each model, indexed by model.
+        median: median over models, or over groups of the medians of their models.
+        low: lower end of the 95 % interval of the median; NaN for fewer than six models (or groups).
+        high: upper end.
+        negative: number of models (or groups) with a correlation (or median) below 0.
+        positive: number of those above 0.
+        p: exact two-sided sign test of a median of 0, without ties.
+    """
+
+    correlations: pd.Series[float]
+    median: float
+    low: float
+    high: float
+    negative: int
+    positive: int
+    p: float
+
+    def __str__(self) -> str:
+        return (
+            f"median {self.median:+.2f} (95 % interval {self.low:+.2f} to {self.high:+.2f}), "
+            f"negative in {self.negative} and positive in {self.positive}, sign test p = {self.p:.2g}"
+        )
+
+
+def within_model_order(x: pd.DataFrame, y: pd.DataFrame, groups: Groups | None = None) -> WithinOrder:
+    """Correlate two measures within each model, over grammars, and summarise the correlations over models.
+
+    This asks whether a model does better on the grammars it finds easier. A correlation over models on one grammar
+    asks whether some models do better than others, and may have the opposite sign.
+
+    Args:
+        x: first measure: a row per model, a column per grammar, means over seeds. Equal values, such as two ratios cut
+            at the same cap, share their rank.
+        y: second measure, with the same index and columns; others are left out.
+        groups: group of each model, such as its cell (a function of the model's name, or a mapping). Models of a
+            group do not count as independent: the summary is over the medians of groups.
+
+    Returns:
+        The correlation of each model that has at least three grammars with both values, neither of them constant, and
+        the summary. The interval of the median is distribution-free (Hettmansperger and Sheather 1986).
+
+    Raises:
+        IncompatibleError: no model has such a correlation, or a model has two rows.
+
+    Example:
+        >>> import pandas as pd
+        >>> ratios = pd.DataFrame({"perm": [1.0, 1.1], "rot": [2.0, 4.0], "hol": [9.0, 8.0]}, index=["FC", "GRU"])
+        >>> accuracies = pd.DataFrame({"perm": [0.9, 0.8], "rot": [0.7, 0.4], "hol": [0.1, 0.5]}, index=["FC", "GRU"])
+        >>> within_model_order(ratios, accuracies).correlations.tolist()
+        [-1.0, -0.5]
+    """
+    import pandas as pd
+
+    _check_rows(x, y)
+    models, grammars = x.index.intersection(y.index), x.columns.intersection(y.columns)
+    found = {}
+    for model in models:
+        pairs = np.array([x.loc[model, grammars], y.loc[model, grammars]], float)
+        pairs = pairs[:, np.isfinite(pairs).all(0)]
+        if pairs.shape[1] >= FEWEST_ITEMS and (np.ptp(pairs, axis=1) > 0).all():
+            found[model] = round(float(scipy.stats.spearmanr(*pairs)[0]), 12)
+    if not found:
+        raise IncompatibleError(
+            f"No model has two measures that vary over at least {FEWEST_ITEMS} grammars that both tables have."
+        )
+    correlations = pd.Series(found, name="correlation")
+    summary = correlations if groups is None else correlations.groupby(_groups(correlations.index, groups)).median()
+    negative, positive = int((summary < -LEAST_SPREAD).sum()), int((summary > LEAST_SPREAD).sum())
+    p = float(scipy.stats.binomtest(negative, negative + positive).pvalue) if negative + positive else 1.0
+    low, high = median_interval(summary.to_numpy(float))
+    return WithinOrder(correlations, float(summary.median()), low, high, negative, positive, p)
+
+
+def median_interval(values: Sequence[float] | Values) -> tuple[float, float]:
+    """Return the 95 % interval of a median: order statistics, interpolated to hold 95 %; NaN below six values.
+
+    Source: Hettmansperger and Sheather 1986, "Confidence Intervals Based on Interpolated Order Statistics".
+
+    Example:
+        >>> [round(end, 2) for end in median_interval([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])]
+        [2.66, 8.34]
+    """
+    ordered = np.sort(np.asarray(values, float))
+    count = len(ordered)
+    depths = np.arange(1, count // 2 + 1)
+    held = 1 - 2 * scipy.stats.binom.cdf(depths - 1, count, 0.5)  # probability that depth d holds the median
+    if not len(held) or held[0] < CONFIDENCE:
+        return math.nan, math.nan
+    depth = int(depths[held >= CONFIDENCE][-1])
+    inner = float(1 - 2 * scipy.stats.binom.cdf(depth, count, 0.5))
+    share = (held[depth - 1] - CONFIDENCE) / (held[depth - 1] - inner)
+    weight = (count - depth) * share / (depth + (count - 2 * depth) * share)
+    ends = [(1 - weight) * ordered[a] + weight * ordered[b] for a, b in ((depth - 1, depth), (-depth, -depth - 1))]
+    return float(ends[0]), float(ends[1])
+
+
+def _check_rows(*tables: pd.DataFrame) -> None:
+    """Raise IncompatibleError where a model has two rows."""
+    for table in tables:
+        if table.index.has_duplicates:
+            twice = table.index[table.index.duplicated()][0]
+            raise IncompatibleError(f"{twice} has more than one row; the table needs one row per model.")
+
+
+def _groups(models: pd.Index[Any], groups: Groups) -> pd.Index[Any]:
+    """Return the group of each model.
+
+    Raises:
+        IncompatibleError: a model has none.
+    """
+    found = models.map(cast(Any, groups))
+    if found.isna().any():
+        raise IncompatibleError(f"`groups` has no group for {models[found.isna()][0]}.")
+    return found
+
+
+# -- across models -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate with its 95 % interval; NaN where it is unknown."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:+.2f} ({self.low:+.2f} to {self.high:+.2f})"
+
+
+@dataclass(frozen=True)
+class AcrossModels:
+    """Rank correlation of two measures over models, from runs of different seeds.
+
+    Attributes:
+        correlation: Spearman's correlation of means over one half of the seeds with means over the other half.
+        same_seeds: the same with one half of the seeds for both measures, to compare with. It is too large where both
+            measures of a seed share noise, such as two ratios to one concat run.
+        reliability_x: reliability of means over all seeds of the first measure: the share of their variance that is
+            due to models.
+        reliability_y: that of the second measure.
+        disattenuated: correlation of means over infinitely many seeds, kept between -1 and 1.
+        models: number of models.
+        groups: number of groups of models that are independent.
+        seeds: number of seeds.
+    """
+
+    correlation: Interval
+    same_seeds: float
+    reliability_x: Interval
+    reliability_y: Interval
+    disattenuated: Interval
+    models: int
+    groups: int
+    seeds: int
+
+
+def across_models(x: pd.DataFrame, y: pd.DataFrame, groups: Groups | None = None) -> AcrossModels:
+    """Correlate two measures over models, with different seeds for the two, and correct for the noise of seeds.
+
+    Seeds are split into halves: means of `x` over one half are ranked against means of `y` over the other, and the
+    correlations of all splits are averaged (of more than three seeds, of each half that is consecutive in a circle).
+    The reliability of a half is the correlation of the halves of one measure, and the disattenuated correlation is the
+    quotient of the correlation and the geometric mean of the two (Spearman 1904). Reliabilities of means over all seeds
+    follow from correlations of single seeds by the formula of Spearman and Brown. Intervals are by the jackknife over
+    models or groups, with Student's t; those of correlations and reliabilities on Fisher's scale.
+
+    Args:
+        x: first measure: a row per model, a column per seed.
+        y: second measure, with the same index and columns. Models and seeds that only one table has are left out, as
+            are models without a value for one of the seeds.
+        groups: group of each model, such as its cell (a function of the model's name, or a mapping). Models of a
+            group do not count as independent.
+
+    Returns:
+        The correlations and reliabilities, with 95 % intervals. `disattenuated` is NaN where a reliability is not
+        above 0, and has no interval where that of a reliability holds 0.
+
+    Raises:
+        IncompatibleError: fewer than four models or groups, fewer than two seeds, or a model has two rows.
+
+    Example:
+        >>> import pandas as pd
+        >>> x = pd.DataFrame({1: [1, 2, 3, 4, 5, 6], 2: [2, 1, 3, 4, 6, 5]})
+        >>> y = pd.DataFrame({1: [1, 3, 2, 4, 5, 6], 2: [1, 2, 4, 3, 5, 6]})
+        >>> found = across_models(x, y)
+        >>> round(found.correlation.value, 2), round(found.disattenuated.value, 2)
+        (0.86, 1.0)
+    """
+    first, second, names = _shared(x, y, groups)
+    splits = _splits(first.shape[1])
+    kept = [names != name for name in dict.fromkeys(names)]
+    full = _correlations(first, second, splits)
+    left = np.array([_correlations(first[rows], second[rows], splits) for rows in kept])
+    across, of_x, of_y = (_jackknife(float(full[i]), left[:, i], fisher=True) for i in range(3))
+    true = _jackknife(float(full[3]), left[:, 3], fisher=False)
+    known = of_x.low > 0 and of_y.low > 0
+    ends = np.clip([true.value, true.low, true.high] if known else [true.value, math.nan, math.nan], -1, 1)
+    disattenuated = Interval(*map(float, ends))
+    return AcrossModels(across, float(full[4]), of_x, of_y, disattenuated, len(first), len(kept), first.shape[1])
+
+
+def reliability(values: pd.DataFrame, groups: Groups | None = None) -> Interval:
+    """Return the reliability of means over seeds of one measure, with its interval; see `across_models`.
+
+    Args:
+        values: a row per model, a column per seed.
+        groups: as for `across_models`.
+
+    Example:
+        >>> import pandas as pd
+        >>> print(reliability(pd.DataFrame({1: [1, 2, 3, 4, 5, 6, 7, 8], 2: [2, 1, 3, 4, 6, 5, 8, 7]})))
+        +0.96 (+0.88 to +0.99)
+    """
+    return across_models(values, values, groups).reliability_x
+
+
+def _shared(x: pd.DataFrame, y: pd.DataFrame, groups: Groups | None) -> tuple[Values, Values, Any]:
+    """Return both tables without models and seeds that are not in both, and the group of each model."""
+    _check_rows(x, y)
+    seeds = x.columns.intersection(y.columns)
+    models = x[seeds].dropna().index.intersection(y[seeds].dropna().index)
+    names = (models if groups is None else _groups(models, groups)).to_numpy()
+    if len(seeds) < 2 or len(set(names)) < FEWEST_MODELS:
+        raise IncompatibleError(
+            f"The two measures share {len(seeds)} seeds and {len(set(names))} independent models with all values. "
+            f"A correlation across seeds needs 2 seeds and {FEWEST_MODELS} models, or groups."
+        )
+    return x.loc[models, seeds].to_numpy(float), y.loc[models, seeds].to_numpy(float), names
+
+
+def _splits(seeds: int) -> list[tuple[list[int], list[int]]]:
+    """Return splits of seeds into halves: the consecutive ones on a circle, each in both orders."""
+    found = []
+    for start in range(seeds):
+        half = [(start + i) % seeds for i in range(seeds // 2)]
+        rest = [i for i in range(seeds) if i not in half]
+        found += [(sorted(half), rest), (rest, sorted(half))]
+    return [split for i, split in enumerate(found) if split not in found[:i]]
+
+
+def _correlations(x: Values, y: Values, splits: Sequence[tuple[list[int], list[int]]]) -> Values:
+    """Return correlations: across seeds, two reliabilities of means, disattenuated, and of the same seeds."""
+    halves = np.array([[side[:, half].mean(1) for side in (x, y) for half in split] for split in splits])
+    ranks = scipy.stats.rankdata(halves, axis=2)  # [split, half, model]; the halves are x's two and y's two
+
+    def mean(one: int, other: int) -> float:
+        return float(np.mean([_pearson(split[one], split[other]) for split in ranks]))
+
+    across, of_x, of_y, same = mean(0, 3), mean(0, 1), mean(2, 3), mean(0, 2)
+    shrunk = math.sqrt(of_x * of_y) if min(of_x, of_y) > 0 else math.nan
+    return np.array([across, _spearman_brown(x), _spearman_brown(y), across / shrunk, same])
+
+
+def _spearman_brown(values: Values) -> float:
+    """Return the reliability of means over seeds, by the mean correlation of two seeds."""
+    ranks, seeds = scipy.stats.rankdata(values, axis=0), values.shape[1]
+    one = float(np.mean([_pearson(ranks[:, a], ranks[:, b]) for a in range(seeds) for b in range(a)]))
+    return seeds * one / (1 + (seeds - 1) * one)
+
+
+def _pearson(a: Values, b: Values) -> float:
+    a, b = a - a.mean(), b - b.mean()
+    size = math.sqrt(float(a @ a) * float(b @ b))
+    return float((a @ b) / size) if size > 0 else math.nan
+
+
+def _jackknife(value: float, left: Values, fisher: bool) -> Interval:
+    """Return an estimate with its interval, from the estimates that leave out one group each."""
+    there = _fisher(left) if fisher else left
+    error = math.sqrt((len(left) - 1) / len(left) * float(((there - there.mean()) ** 2).sum()))
+    width = student(len(left) - 1) * error
+    if not fisher:
+        return Interval(value, value - width, value + width)
+    centre = float(_fisher(np.array(value)))
+    return Interval(value, math.tanh(centre - width), math.tanh(centre + width))
+
+
+def _fisher(correlation: Values) -> Values:
+    return np.asarray(np.arctanh(np.clip(correlation, -ALMOST_ONE, ALMOST_ONE)))

@@ -1,0 +1,141 @@
+"""Rank correlations within models, and across models over seeds."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from icy.analysis.correlations import across_models, median_interval, reliability, within_model_order
+from icy.analysis.style import cell
+from icy.core.errors import IncompatibleError
+
+
+def wide(values: object, names: str = "abcdefghijklmnopqrstuvwxyz") -> pd.DataFrame:
+    array = np.asarray(values, float)
+    return pd.DataFrame(array, index=list(names[: len(array)]), columns=range(array.shape[1]))
+
+
+# -- within models -----------------------------------------------------------------------------------------------------
+
+
+def test_within_and_across_may_have_opposite_signs() -> None:
+    """Models that are good on everything, each of which is worse on grammars that it learns later."""
+    skill, ease = np.arange(8.0)[:, None], np.arange(4.0)
+    found = within_model_order(wide(ease + skill), wide(10 * skill - ease))
+    assert found.correlations.tolist() == [-1.0] * 8
+    assert (found.median, found.low, found.high, found.negative, found.positive) == (-1, -1, -1, 8, 0)
+    assert found.p == pytest.approx(2 / 2**8)
+    assert stats.spearmanr((ease + skill)[:, 0], (10 * skill - ease)[:, 0])[0] == 1
+
+
+def test_each_model_has_spearmans_correlation_of_its_known_grammars() -> None:
+    x, y = (
+        [[1, 2, 2, 4, 5], [5, 5, 5, 5, 5], [1, 2, 3, math.nan, 4]],
+        [[2, 1, 3, 5, 4], [1, 2, 3, 4, 5], [1, 3, 2, 0, 4]],
+    )
+    found = within_model_order(wide(x), wide(y))
+    assert list(found.correlations.index) == ["a", "c"]  # b is constant
+    assert found.correlations["a"] == pytest.approx(stats.spearmanr(x[0], y[0])[0])
+    assert found.correlations["c"] == pytest.approx(0.8)
+    assert math.isnan(found.low)  # of two models
+
+
+def test_models_of_a_group_count_once() -> None:
+    names = [f"{kind}:{name}" for name in ("GRU", "LSTM", "RNN") for kind in ("Hier", "Zero")]
+    x = pd.DataFrame([[1.0, 2, 3]] * 6, names)
+    y = pd.DataFrame([[1, 2, 3], [1, 2, 3], [3, 2, 1], [3, 2, 1], [3, 1, 2], [3, 2, 1]], names)
+    found = within_model_order(x, y, groups=cell)
+    assert found.median == pytest.approx(-0.75)  # of 1, -1 and -0.75
+    assert (found.negative, found.positive, found.p) == (2, 1, 1.0)
+    assert len(found.correlations) == 6
+
+
+def test_tables_without_a_correlation_are_refused() -> None:
+    with pytest.raises(IncompatibleError, match="No model has two measures"):
+        within_model_order(wide([[1, 2]]), wide([[1, 2]]))
+    with pytest.raises(IncompatibleError, match="a has more than one row"):
+        within_model_order(wide(np.eye(3), "aab"), wide(np.eye(3)))
+    with pytest.raises(IncompatibleError, match="no group for c"):
+        within_model_order(wide(np.eye(3)), wide(np.eye(3)), groups={"a": 1, "b": 1})
+
+
+def test_the_interval_of_a_median_is_interpolated_between_order_statistics() -> None:
+    assert np.isnan(median_interval(range(5))).all()
+    low, high = median_interval([*range(1, 7)])  # depth 1 holds 1 - 2/64, depth 2 1 - 14/64
+    share = (62 / 64 - 0.95) / (12 / 64)
+    assert low == pytest.approx(1 + 5 * share / (1 + 4 * share))
+    assert high == pytest.approx(7 - low)
+    assert median_interval([3.0] * 9) == (3, 3)
+
+
+# -- across models -----------------------------------------------------------------------------------------------------
+
+
+def test_a_correlation_across_seeds_is_the_mean_over_splits() -> None:
+    draws = np.random.default_rng(0)
+    x, y = draws.normal(size=(2, 9, 3))
+    found = across_models(wide(x), wide(y))
+    expected, same = [], []
+    for one in range(3):
+        rest = [i for i in range(3) if i != one]
+        for a, b in (([one], rest), (rest, [one])):
+            same.append(stats.spearmanr(x[:, a].mean(1), y[:, a].mean(1))[0])
+            expected.append(stats.spearmanr(x[:, a].mean(1), y[:, b].mean(1))[0])
+    assert found.correlation.value == pytest.approx(np.mean(expected))
+    assert found.same_seeds == pytest.approx(np.mean(same))
+    assert (found.models, found.groups, found.seeds) == (9, 9, 3)
+
+
+def test_reliability_is_by_spearman_and_brown() -> None:
+    values = [[1, 2], [2, 1], [3, 3], [4, 5], [5, 4], [6, 6]]
+    one = float(stats.spearmanr(*np.transpose(values))[0])
+    assert reliability(wide(values)).value == pytest.approx(2 * one / (1 + one))
+    found = across_models(wide(values), wide(values))
+    assert found.reliability_x == found.reliability_y == reliability(wide(values))
+    assert found.correlation.value == pytest.approx(one)
+    assert found.disattenuated.value == pytest.approx(1)
+
+
+def test_its_interval_is_the_jackknifes() -> None:
+    draws = np.random.default_rng(1)
+    x = draws.normal(size=(10, 1)) + draws.normal(size=(10, 2)) / 2
+    y = x + draws.normal(size=(10, 2)) / 2
+    left = [across_models(wide(np.delete(x, i, 0)), wide(np.delete(y, i, 0))).correlation.value for i in range(10)]
+    error = math.sqrt(0.9 * ((np.arctanh(left) - np.arctanh(left).mean()) ** 2).sum())
+    found = across_models(wide(x), wide(y)).correlation
+    width = stats.t.ppf(0.975, 9) * error
+    assert (found.low, found.high) == pytest.approx([math.tanh(math.atanh(found.value) + s * width) for s in (-1, 1)])
+
+
+def test_noise_that_measures_share_by_seed_does_not_count() -> None:
+    """Two measures with nothing in common but the run that they are divided by."""
+    draws = np.random.default_rng(2)
+    shared = draws.normal(size=(26, 2))
+    x, y = (draws.normal(size=(26, 1)) + 0.3 * draws.normal(size=(26, 2)) - shared for _ in range(2))
+    found = across_models(wide(x), wide(y))
+    assert found.same_seeds > 0.3
+    assert abs(found.correlation.value) < 0.1
+    assert found.correlation.low < 0 < found.correlation.high
+
+
+def test_noise_leaves_the_disattenuated_correlation_unknown() -> None:
+    draws = np.random.default_rng(3)
+    found = across_models(wide(draws.normal(size=(12, 2))), wide(draws.normal(size=(12, 2))))
+    assert math.isnan(found.disattenuated.low)
+    assert found.reliability_x.low < 0
+
+
+def test_models_without_all_seeds_and_few_models_are_left_out_and_refused() -> None:
+    values = np.random.default_rng(4).normal(size=(6, 2))
+    values[5, 0] = math.nan
+    other = wide(np.random.default_rng(5).normal(size=(6, 3)))
+    assert across_models(wide(values), other).models == 5
+    assert across_models(wide(values), other).seeds == 2
+    with pytest.raises(IncompatibleError, match="2 seeds and 3 independent models"):
+        across_models(wide(values), other, groups=lambda name: min(name, "c"))
+    with pytest.raises(IncompatibleError, match="1 seeds"):
+        across_models(wide(values[:, :1]), other)
