@@ -13,6 +13,7 @@ import icy
 from icy.analysis import style
 from icy.analysis.cells import LEAST_RATIO
 from icy.analysis.correlations import AcrossModels, across_models
+from icy.analysis.mixed import mixed_effects
 from icy.analysis.statistics import student
 from icy.core.text import listed
 
@@ -33,6 +34,7 @@ SIDES = ("sender", "receiver")
 MOST_CUT = 0.2  # share of models with a cut run above which ranks on a grammar are mostly ties at the cap
 FEW = 8  # models, below which a correlation over them says nothing
 NAMES = {"log": "ratio", "updates": "updates", "value": "accuracy"}  # of columns
+MOST_CENSORED = 1 / 3  # share of cut runs up to which a mixed model is fitted
 LISTED = 3  # models up to which each one's value is printed in place of an interval
 
 
@@ -152,6 +154,11 @@ class Estimate:
         return self.text.replace("> ", "more than ").replace("< ", "less than ")
 
 
+def number(value: float, sign: str = "") -> str:
+    """Return a number with two decimals, from 10 on with one, and from 100 on with none."""
+    return f"{value:{sign},.{2 if value < 10 else 1 if value < 100 and value % 1 else 0}f}"
+
+
 def over_cells(values: pd.Series[float]) -> tuple[float, float, float]:
     """Return the mean of models' values and its 95 % interval, with cells as clusters.
 
@@ -168,6 +175,21 @@ def over_cells(values: pd.Series[float]) -> tuple[float, float, float]:
 def mean_of(table: Table, grammar: str, log: bool = True) -> Estimate:
     """Return the geometric mean of models' ratios or updates, or the mean of their accuracies; see `estimate`."""
     return estimate(table.values[grammar], table.cut[grammar].astype(int), log)
+
+
+def mixed_of(table: Table, grammar: str) -> Estimate:
+    """Return the geometric mean of models' ratios by a mixed model, in which cut runs are censored.
+
+    Cell, architecture, model and seed (its language) are random effects, each where it has several levels. Where more
+    than MOST_CENSORED of the runs were cut, it is unknown.
+    """
+    runs = table.runs[table.runs["grammar"].eq(grammar) & table.runs["model"].isin(table.models)]
+    if runs["cut"].mean() > MOST_CENSORED:
+        return Estimate("-")
+    parts = runs.assign(cell=runs["model"].map(cluster_of), architecture=runs["model"].str.partition(":")[0])
+    effects = [name for name in ("cell", "architecture", "model", "seed") if parts[name].nunique() > 1]
+    mean, low, high = mixed_effects(parts, effects).means.loc["mean", ["mean", "low", "high"]].astype(float)
+    return Estimate(f"{number(mean)} ({number(low)} to {number(high)})", low, high)
 
 
 def quotient_of(
@@ -198,8 +220,9 @@ def quotient_of(
 def estimate(values: pd.Series[float], ways: pd.Series[int], log: bool = True, sign: str = "") -> Estimate:
     """Return the mean of models' values with its 95 % interval.
 
-    Of up to LISTED models the values stand there, in the models' order, with a dagger if runs were cut. Where some are larger than known, it
-    is a lower bound, the lower end of the interval of the values as they are; where some are smaller, an upper bound.
+    Of up to LISTED models their values are listed, with a dagger if runs were cut. Where some values are larger than
+    known, it is a lower bound, the lower end of the interval of the values as they are; where some are smaller, an
+    upper bound.
 
     Args:
         values: of models, indexed by their names; logarithms if `log`.
@@ -210,8 +233,7 @@ def estimate(values: pd.Series[float], ways: pd.Series[int], log: bool = True, s
     back: Callable[[float], float] = math.exp if log else float
 
     def text(value: float) -> str:
-        digits = 2 if value < 10 else 1 if value < 100 and value % 1 else 0
-        return f"{value:{sign},.{digits}f}"
+        return number(value, sign)
 
     if len(values) <= LISTED:
         pairs = zip(map(back, values), ways, strict=True)
