@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from .agreement import NAMES, with_distance
-from .verdicts import COLUMNS, DRAWN, verdict_of
+from .verdicts import COLUMNS, DRAWN, verdict_of, with_verdicts
 
 USUAL_SIZE = 128  # so that no size stands behind an agent's name
 COLUMN = {"zsct": "value", "accuracy": "value"}  # of results, for a measure; others are called as they are
@@ -143,8 +143,8 @@ def judged_agents(table: str, long: pd.DataFrame, wanted: pd.DataFrame) -> pd.Da
         cells["model"] += ", " + cells[LOSS] + " reconstruction"
         cells["grammar"] += [f", K={k}" for k in cells["distractors"]]
     cells = with_distance(cells.assign(side="pair", hidden_size=USUAL_SIZE, cut=0))
-    cells["verdict"] = [DRAWN if _is_drawn(cell) else verdict_of(cell) for _, cell in cells.iterrows()]
-    return cells[COLUMNS].reset_index(drop=True)
+    verdicts = [DRAWN if _is_drawn(cell) else verdict_of(cell) for _, cell in cells.iterrows()]
+    return with_verdicts(cells, verdicts)[COLUMNS].reset_index(drop=True)
 
 
 def _is_drawn(cell: pd.Series[Any]) -> bool:

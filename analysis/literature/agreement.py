@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 import scipy
+from numpy.typing import NDArray
 
-from icy.analysis.statistics import CONFIDENCE
+from icy.analysis.statistics import CONFIDENCE, tost
 from icy.config.protocols import SCRATCH
 from icy.records.long_table import EXTRA
 
@@ -18,6 +19,12 @@ NAMES = {"mean": "published", "standard_error": "published_error"}  # of publish
 TRAINED_AS = ["preset", "settings", "options"]  # columns in which runs of one published cell may differ
 # Lengths of the papers' games: 50,000 updates from scratch; after pre-training 20 times concat's, at most 10,000.
 SCRATCH_STEPS, DRIFT_CAP, DRIFT_MOST = 50_000, 20, 10_000
+EQUIVALENT = 0.2  # of the published value: the margin of a test of equivalence
+CHANCE = {"sender": 1 / 4, "receiver": 1 / 10}  # accuracy per token of 4, and per attribute of 10 values
+# Tokens or attributes in a reading of the papers' preset, 128 meanings; an accuracy near 1 is not known better than a
+# binomial share of so many.
+READ = {"sender": 128 * 16, "receiver": 128 * 5}
+NEAR_ONE = 0.996
 FOUND = ["source", "table", "icy", "icy_error", "seeds", "published", "published_error", "distance", "within"]
 
 
@@ -67,20 +74,27 @@ def with_distance(cells: pd.DataFrame) -> pd.DataFrame:
     """Add the distance between measured and published means.
 
     If one of the two has no error (a single seed, or a paper that prints none), its runs are assumed to vary as much
-    as the other's. The error from rounding is known, so it takes no degrees of freedom.
+    as the other's. The error from rounding is known, so it takes no degrees of freedom. The error of a run's accuracy
+    is at least that of a reading near 1, 0.0014 for senders and 0.0025 for receivers: runs that all read 1.000 are not
+    without error.
 
     Args:
-        cells: with the columns icy, icy_error, seeds, published, published_error, n (the paper's runs) and rounding.
+        cells: with the columns icy, icy_error, seeds, published, published_error, n (the paper's runs) and rounding;
+            with measure and side, if accuracies are among them.
 
     Returns:
         The cells with `combined_error`; `distance` in units of it, NaN if neither has an error; `freedom`, the degrees
         of freedom of the distance as Student's t (Welch's, or those of the one that has an error); `p`, the
-        probability of such a distance or a larger one if both measure the same thing, NaN if unknown; and `within`,
-        whether the 95 % interval of the difference holds 0.
+        probability of such a distance or a larger one if both measure the same thing, NaN if unknown; `within`, whether
+        the 95 % interval of the difference holds 0; `margin`, 20 % of the published value, which counts from chance for
+        accuracies; and `equivalence`: "equivalent" if the 90 % interval of the difference is within the margin (two
+        one-sided tests at 5 %), "further away" if it is outside, else "unclear"; "" without a margin.
     """
     seeds = cells["seeds"].clip(lower=1).astype(float)
     runs = cells["n"].fillna(seeds).astype(float)
-    own, printed = cells["icy_error"].astype(float), cells["published_error"].astype(float)
+    reading = _reading_error(cells)
+    own = cells["icy_error"].astype(float).clip(lower=reading / seeds**0.5)
+    printed = cells["published_error"].astype(float).clip(lower=reading / runs**0.5)
     ours = own.fillna(printed * (runs / seeds) ** 0.5)
     theirs = printed.fillna(((own * (seeds / runs) ** 0.5) ** 2 + cells["rounding"] ** 2) ** 0.5)
     combined = (ours**2 + theirs**2) ** 0.5
@@ -91,8 +105,29 @@ def with_distance(cells: pd.DataFrame) -> pd.DataFrame:
     welch = (combined**4 / (terms[0] + terms[1]).replace(0, np.nan)).fillna(np.inf)
     freedom = welch.mask(own.isna(), runs - 1).mask(printed.isna(), seeds - 1).clip(lower=1)
     p = 2 * scipy.stats.t.sf(distance.abs().to_numpy(float), freedom.to_numpy(float))
-    found = {"combined_error": combined, "distance": distance, "freedom": freedom, "p": p}
-    return cells.assign(**found, within=p >= 1 - CONFIDENCE)
+    margin = EQUIVALENT * (cells["published"] - _of_accuracies(cells, CHANCE)).abs()
+    difference = cells["icy"] - cells["published"]
+    within = tost(*(np.asarray(one, float) for one in (difference, combined, freedom, margin)))
+    found = {"combined_error": combined, "distance": distance, "freedom": freedom, "p": p, "margin": margin}
+    return cells.assign(**found, within=p >= 1 - CONFIDENCE, equivalence=_equivalence(within, margin))
+
+
+def _of_accuracies(cells: pd.DataFrame, by_side: Mapping[str, float]) -> pd.Series[float]:
+    """Return a number by the side of each cell that is an accuracy of a sender or receiver, and 0 for other cells."""
+    if "side" not in cells or "measure" not in cells:
+        return pd.Series(0.0, cells.index)
+    return cells["side"].map(by_side).where(cells["measure"].eq("accuracy")).fillna(0.0).astype(float)
+
+
+def _reading_error(cells: pd.DataFrame) -> pd.Series[float]:
+    """Return the least error of a single run."""
+    return _of_accuracies(cells, {side: (NEAR_ONE * (1 - NEAR_ONE) / read) ** 0.5 for side, read in READ.items()})
+
+
+def _equivalence(p: NDArray[np.float64], margin: pd.Series[float]) -> list[str]:
+    """Return the outcome of two one-sided tests for each cell, by their p-values; see `with_distance`."""
+    cases = [np.isnan(p) | ~margin.gt(0).to_numpy(bool), p <= 1 - CONFIDENCE, p >= CONFIDENCE]
+    return [str(one) for one in np.select(cases, ["", "equivalent", "further away"], "unclear")]
 
 
 def _as_published(long: pd.DataFrame) -> pd.Series[bool]:

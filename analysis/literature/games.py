@@ -15,7 +15,7 @@ from icy.records.long_table import SYNONYMS
 
 from .agreement import NAMES, with_distance
 from .catalogue import find_table, published
-from .verdicts import COLUMNS, verdict_of
+from .verdicts import COLUMNS, verdict_of, with_verdicts
 
 Row = tuple[str, str, int, int, int]  # world, channel, rule length, word size, message length
 SEEDS = 3  # of a table whose rows were trained once
@@ -135,8 +135,8 @@ def judged_games(table: str, long: pd.DataFrame, wanted: pd.DataFrame) -> pd.Dat
     cells = cells.assign(**{name: [one[name] for one in found] for name in found[0]})
     cells = cells.assign(representation=cells["world"].str.title(), grammar="", side="pair", hidden_size=128, cut=0)
     cells = with_distance(cells)
-    cells["verdict"] = [verdict_of(cell) for _, cell in cells.iterrows()]
-    return cells[COLUMNS].reset_index(drop=True)
+    verdicts = [verdict_of(cell) for _, cell in cells.iterrows()]
+    return with_verdicts(cells, verdicts)[COLUMNS].reset_index(drop=True)
 
 
 def _measured(long: pd.DataFrame, cell: Mapping[Any, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import pandas as pd
 from icy.grammars import make_language
 
 from .agreement import NAMES, with_distance
-from .verdicts import COLUMNS, verdict_of
+from .verdicts import COLUMNS, verdict_of, with_verdicts
 
 
 def judged_languages(wanted: pd.DataFrame, seeds: Sequence[int]) -> pd.DataFrame:
@@ -29,8 +29,8 @@ def judged_languages(wanted: pd.DataFrame, seeds: Sequence[int]) -> pd.DataFrame
     found = [_measured(cell, seeds) for cell in wanted.to_dict("records")]
     cells = cells.assign(**{name: [one[name] for one in found] for name in found[0]})
     cells = with_distance(cells.assign(representation=cells["meanings"], side="pair", hidden_size=128, cut=0))
-    cells["verdict"] = [verdict_of(cell) for _, cell in cells.iterrows()]
-    return cells[COLUMNS].reset_index(drop=True)
+    verdicts = [verdict_of(cell) for _, cell in cells.iterrows()]
+    return with_verdicts(cells, verdicts)[COLUMNS].reset_index(drop=True)
 
 
 def _measured(cell: dict[Any, Any], seeds: Sequence[int]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from .agreement import NAMES, with_distance
-from .verdicts import COLUMNS, verdict_of
+from .verdicts import COLUMNS, verdict_of, with_verdicts
 
 SEEDS = 5  # the paper does not say how many runs it had
 HIDDEN = 50  # of models without hidden units, which still need a number
@@ -80,8 +80,8 @@ def judged_steps(long: pd.DataFrame, wanted: pd.DataFrame) -> pd.DataFrame:
     cells["n"] = cells["n"].fillna(1).astype(int)
     cells["hidden_size"] = cells["hidden_size"].fillna(128).astype(int)  # which is not shown
     cells = with_distance(cells.assign(representation=cells["meanings"]))
-    cells["verdict"] = [_verdict(cell) for _, cell in cells.iterrows()]
-    return cells[[*COLUMNS, "bound"]].reset_index(drop=True)
+    verdicts = [_verdict(cell) for _, cell in cells.iterrows()]
+    return with_verdicts(cells, verdicts)[[*COLUMNS, "bound"]].reset_index(drop=True)
 
 
 def _measured(long: pd.DataFrame, cell: Mapping[Any, Any]) -> dict[str, Any]:

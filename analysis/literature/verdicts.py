@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import scipy
+from numpy.typing import NDArray
 
 from icy.analysis.cells import CAP_SLACK, CUT, both_cut, number, p_text
 from icy.analysis.order import in_order
-from icy.analysis.statistics import CONFIDENCE, student
+from icy.analysis.statistics import CONFIDENCE, LEAST_RATIO, student
 
-from .agreement import NAMES, with_distance
+from .agreement import EQUIVALENT, NAMES, with_distance
+from .chance import agreement_share, combined_p, count_interval, count_p, mean_difference_p
 
 FAR = 0.99  # confidence of the interval beyond which a cell differs
 MIN_CELLS = 5  # that can be told, for a verdict on all
 DECIDED = ("agrees", "near", "differs", "failed")
+BY_DESIGN = ("concat", "hol")  # accuracies after as many updates as concat takes: of concat the target, of hol chance
+LEFT_OUT = "concat was stopped at the target, and hol is at chance"
+LOG = ("ratio", "steps")  # measures whose signed differences are logarithms of quotients
+ROW = ("representation", "side", "model", "hidden_size")  # what the cells of a row share
+LARGEST_SHIFT = 1e3  # in standard errors; beyond, the noncentral t distribution is not computed well
 DRAWN = "drawn"
 UNDECIDED = {  # verdicts on what was measured and cannot be told: what is the matter with so many cells
     "unfinished": "{} of which seeds are still to be trained",
@@ -47,6 +54,7 @@ COLUMNS = [
         "p",
     ),
     "verdict",
+    *("margin", "equivalence", "by_design"),
 ]
 
 
@@ -71,6 +79,10 @@ def judged(long: pd.DataFrame, wanted: pd.DataFrame) -> pd.DataFrame:
     Means over runs of which some were cut are compared like all others, since the papers cut their runs likewise. If
     one of the two has no error (a paper that prints none), its runs are assumed to vary as much as the other's.
 
+    "agrees" alone is weak evidence, since few runs have wide intervals. So there is `equivalence` as well, by two
+    one-sided tests (`icy.analysis.literature.agreement.with_distance`), and `by_design`, whether a cell agrees whatever
+    the model learns: an accuracy after as many updates as concat takes, on concat or hol.
+
     Args:
         long: results in long form.
         wanted: rows of `icy.analysis.published`.
@@ -85,12 +97,22 @@ def judged(long: pd.DataFrame, wanted: pd.DataFrame) -> pd.DataFrame:
     counts = ["seeds", "failed", "cut", "tried", "row_tried"]
     cells[counts] = cells[counts].fillna(0).astype(int)
     cells = with_distance(cells)
-    cells["verdict"] = [verdict_of(cell) for _, cell in cells.iterrows()]
+    cells = with_verdicts(cells, [verdict_of(cell) for _, cell in cells.iterrows()])
     place = {grammar: i for i, grammar in enumerate(in_order(cells["grammar"]))}
     cells = cells.sort_values("grammar", key=lambda names: names.map(place), kind="stable")
     models = {name: i for i, name in enumerate(dict.fromkeys(wanted["model"]))}
     cells = cells.sort_values("model", key=lambda names: names.map(models), kind="stable")
     return cells.sort_values("representation", ascending=False, kind="stable")[COLUMNS].reset_index(drop=True)
+
+
+def with_verdicts(cells: pd.DataFrame, verdicts: Sequence[str]) -> pd.DataFrame:
+    """Add verdicts to cells of `with_distance`, and which agree by design; only cells that are compared keep their
+    equivalence."""
+    cells = cells.assign(verdict=list(verdicts))
+    told = cells["verdict"].isin(DECIDED) & cells["verdict"].ne("failed")
+    accuracy = cells["measure"].eq("accuracy") & cells["side"].isin(["sender", "receiver"])
+    by_design = told & accuracy & cells["grammar"].isin(BY_DESIGN)
+    return cells.assign(by_design=by_design, equivalence=cells["equivalence"].where(told & ~by_design, ""))
 
 
 def _measured(long: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
@@ -146,15 +168,25 @@ class Verdict:
             told; "undecided" if none can; or "not measured".
         cells: number of cells.
         measured: number of cells with a result, or that failed.
+        by_design: number of measured cells that agree by design, and are left out of all that follows.
         undecided: number of measured cells that cannot be told, by their verdict.
         failed: measured cells in which no seed gave a result; they do not agree.
-        agree: measured cells that agree.
-        expected: number of cells expected to agree if the true means are equal: 95 % of those that did not fail; NaN if
-            there are none.
+        agree: measured cells that agree by Welch's 95 % interval.
+        expected: number of cells expected to agree if the runs of both have one distribution: more than 95 % of those
+            that did not fail, as Welch's intervals of few runs are wide; NaN if there are none.
+        chance: the 95 % interval of that number, where the cells of a row share their run of concat.
+        if_off: number of cells expected to agree if the true mean of each is 20 % from the published one; NaN likewise.
+        equivalent: cells that are equivalent within 20 % (two one-sided tests).
+        further: cells that are further away than 20 % (one-sided test).
         together: probability of such distances or larger ones over all cells that can be told, if the true means are
-            equal (Fisher's combination of p-values); NaN likewise.
-        shows: a difference that half of the cells which can be told would show, in units of the table: the median of
-            half the width of their 95 % intervals; NaN likewise.
+            equal (Fisher's combination of p-values, with correlated cells in a row); NaN likewise.
+        mean_difference: mean signed difference of icy from the paper: of ratios and updates the geometric mean of the
+            quotients less 1, else in units of the table; NaN likewise.
+        relative: whether that is a share.
+        mean_difference_p: its p-value, by exchanges of whole rows; NaN with fewer than six.
+        larger: share of the cells in which icy's value is larger; equal ones count half. NaN likewise.
+        larger_p: its p-value, by the same exchanges.
+        rows: number of rows with a cell that can be told.
         difference: median absolute difference from the published values, in units of the table.
         correlation: Spearman's, between measured and published means over cells; NaN below three.
     """
@@ -162,38 +194,83 @@ class Verdict:
     word: str
     cells: int
     measured: int
+    by_design: int
     undecided: Mapping[str, int]
     failed: int
     agree: int
     expected: float
+    chance: tuple[int, int]
+    if_off: float
+    equivalent: int
+    further: int
     together: float
-    shows: float
+    mean_difference: float
+    relative: bool
+    mean_difference_p: float
+    larger: float
+    larger_p: float
+    rows: int
     difference: float
     correlation: float
 
     @property
     def decided(self) -> int:
-        """Number of measured cells that can be told, or failed."""
-        return self.measured - sum(self.undecided.values())
+        """Number of measured cells that can be told, or failed; without those that agree by design."""
+        return self.measured - self.by_design - sum(self.undecided.values())
 
     @classmethod
-    def of(cls, cells: pd.DataFrame) -> Verdict:
+    def of(cls, cells: pd.DataFrame, rows: Sequence[str] = ROW) -> Verdict:
         """Judge a table by its cells, from `judged`.
 
-        Cells that cannot be told count neither for nor against. "reproduced" means that at least five can be, that none
-        failed, and that neither the number of those outside, nor the one furthest outside, nor the distances of all
-        together (Fisher 1925) are such as chance alone would bring about in fewer than 5 of 100 cases.
+        Cells that cannot be told, or agree by design, count neither for nor against. "reproduced" means that at least
+        five can be told, that none failed, and that none of four tests is significant at 5 %: of the number of cells
+        outside, the one furthest outside (Bonferroni), the distances of all together (Fisher 1925, Brown 1975) and the
+        mean signed difference.
+
+        Args:
+            cells: from `judged`.
+            rows: columns that name the row of a cell. The cells of a row are not independent.
         """
-        counts = cells["verdict"].value_counts()
         there = cells[cells["verdict"].ne("missing")]
-        told = cells[cells["verdict"].isin(DECIDED) & cells["verdict"].ne("failed")]
+        left_out = there["by_design"].fillna(False).astype(bool)
+        counted = there[~left_out]
+        counts = counted["verdict"].value_counts()
+        told = counted[counted["verdict"].isin(DECIDED) & counted["verdict"].ne("failed")]
         undecided = {name: int(counts[name]) for name in UNDECIDED if name in counts}
         agree, failed = int(counts.get("agrees", 0)), int(counts.get("failed", 0))
         found = told if len(told) else there[there["verdict"].ne("failed")]
-        about = (_gap(found), _correlation(found))
-        by_chance = (CONFIDENCE * len(told), _together(told), _shows(told)) if len(told) else (math.nan,) * 3
-        word = _word(told, agree, failed, sum(undecided.values()))
-        return cls(word, len(cells), len(there), undecided, failed, agree, *by_chance, *about)
+        of_rows = list(told[list(rows)].itertuples(index=False, name=None))
+        shares = [_agreement_share(cell) for cell in told.to_dict("records")]
+        some = bool(len(told))
+        relative = some and bool(told["measure"].isin(LOG).all())
+        gaps = _signed(told, relative)
+        together = combined_p(told["p"].to_numpy(float), of_rows) if some else math.nan
+        shift_p, larger_p = (mean_difference_p(one, of_rows) if some else math.nan for one in (gaps, np.sign(gaps)))
+        passed = _passed(told, [count_p(agree, shares, of_rows), together, shift_p])
+        mean = float(np.mean(gaps)) if some else math.nan
+        return cls(
+            word=_word(len(told), agree, failed, sum(undecided.values()), passed),
+            cells=len(cells),
+            measured=len(there),
+            by_design=int(left_out.sum()),
+            undecided=undecided,
+            failed=failed,
+            agree=agree,
+            expected=sum(shares) if some else math.nan,
+            chance=count_interval(shares, of_rows),
+            if_off=_agree_if_off(told) if some else math.nan,
+            equivalent=int(told["equivalence"].eq("equivalent").sum()),
+            further=int(told["equivalence"].eq("further away").sum()),
+            together=together,
+            mean_difference=math.expm1(mean) if relative else mean,
+            relative=relative,
+            mean_difference_p=shift_p,
+            larger=float(np.mean(np.sign(gaps)) + 1) / 2 if some else math.nan,
+            larger_p=larger_p,
+            rows=len(set(of_rows)),
+            difference=_gap(found),
+            correlation=_correlation(found),
+        )
 
     def __repr__(self) -> str:
         return str(self)
@@ -202,9 +279,33 @@ class Verdict:
     def phrase(self) -> str:
         """The word, with "as far as measured" where it covers a part of the table, and "as far as can be told" where
         some of what was measured says nothing."""
-        if self.word in ("not measured", "undecided", "too few cells to tell") or self.decided == self.cells:
+        if self.word in ("not measured", "undecided", "too few cells to tell"):
+            return self.word
+        if self.decided + self.by_design == self.cells:
             return self.word
         return f"{self.word} as far as {'measured' if self.measured < self.cells else 'can be told'}"
+
+    @property
+    def by_chance(self) -> str:
+        """The number of cells that agree by chance, with its interval; "-" if none can be told."""
+        return "-" if math.isnan(self.expected) else f"{self.expected:.1f} ({self.chance[0]} to {self.chance[1]})"
+
+    @property
+    def shift(self) -> str:
+        """The mean signed difference with its p-value; "-" if no cell can be told."""
+        if math.isnan(self.mean_difference):
+            return "-"
+        size = f"{100 * self.mean_difference:+.1f} %" if self.relative else f"{self.mean_difference:+.4f}"
+        if math.isnan(self.mean_difference_p):
+            return f"{size} (no test: {self.rows} row{'s' * (self.rows > 1)})"
+        return f"{size} (p {p_text(self.mean_difference_p)}, {self.rows} rows)"
+
+    @property
+    def upwards(self) -> str:
+        """The share of cells in which icy's value is larger, with its p-value; "-" if no cell can be told."""
+        if math.isnan(self.larger):
+            return "-"
+        return f"{100 * self.larger:.0f} %" + ("" if math.isnan(self.larger_p) else f" (p {p_text(self.larger_p)})")
 
     def __str__(self) -> str:
         if not self.measured:
@@ -219,46 +320,76 @@ class Verdict:
             return f"Measured: {reasons}{part}."
         if self.word == "undecided":
             return f"Undecided: of {self.measured} cells{part} none can be told: {reasons}; {away}."
-        chance = "" if math.isnan(self.expected) else f", where chance alone would let {self.expected:.1f}"
-        if self.together < 1 - CONFIDENCE:
-            chance += f", and all together lie further away than chance allows (Fisher's p {p_text(self.together)})"
-        shows = "" if math.isnan(self.shows) else f"; half of them would show a difference of {self.shows:.3f}"
+        left_out = f"; left out: {self.by_design} that agree by design ({LEFT_OUT})" if self.by_design else ""
         rest = f"; not to be told: {reasons}" if reasons else ""
         which = " that can be told" if reasons else ""
         return (
             f"{self.phrase.capitalize()}: {self.agree} of {self.decided} cells{which}{part} agree by the 95 % interval "
-            f"of the difference{chance}{shows}{rest}; {away}."
+            f"of the difference{self._about_told()}{left_out}{rest}; {away}."
         )
 
+    def _about_told(self) -> str:
+        """Return what is known of the cells that can be told; "" if all failed."""
+        if math.isnan(self.expected):
+            return ""
+        off = f"{EQUIVALENT:.0%}".replace("%", " %")
+        text = (
+            f" (by chance {self.by_chance}; if all were {off} off, {self.if_off:.1f}); {self.equivalent} are "
+            f"equivalent within {off} and {self.further} further away (one-sided tests); mean difference "
+            f"{self.shift}, icy's value is larger in {self.upwards}"
+        )
+        if self.together < 1 - CONFIDENCE:
+            text += f"; all together are further away than chance allows (Fisher's p {p_text(self.together)})"
+        return text
 
-def _word(told: pd.DataFrame, agree: int, failed: int, undecided: int) -> str:
-    """Return the word for a table of which some cells can be told, so many failed, and so many cannot be told."""
-    decided = len(told) + failed
-    if not len(told):
+
+def _word(told: int, agree: int, failed: int, undecided: int, passed: bool) -> str:
+    """Return the word for a table, with numbers of cells, and whether it passed all tests."""
+    decided = told + failed
+    if not told:
         if undecided:
             return "undecided"
         return "not reproduced" if failed >= MIN_CELLS else "too few cells to tell" if failed else "not measured"
-    most_outside = scipy.stats.binom.ppf(CONFIDENCE, len(told), 1 - CONFIDENCE)
-    far = told["verdict"].ne("agrees") & (told["p"] * len(told) < 1 - CONFIDENCE)
     if decided < MIN_CELLS:
         return "too few cells to tell"
-    if not failed and decided - agree <= most_outside and not far.any() and _together(told) >= 1 - CONFIDENCE:
+    if passed and not failed:
         return "reproduced"
     return "reproduced in part" if agree >= decided / 2 else "not reproduced"
 
 
-def _together(told: pd.DataFrame) -> float:
-    return float(scipy.stats.combine_pvalues(told["p"].clip(lower=np.finfo(float).tiny).to_numpy(float)).pvalue)
+def _passed(told: pd.DataFrame, tests: Sequence[float]) -> bool:
+    """Return whether neither the furthest cell nor any of the other tests, by their p-values, is significant."""
+    far = told["verdict"].ne("agrees") & (told["p"] * len(told) < 1 - CONFIDENCE)
+    return not far.any() and not any(p < 1 - CONFIDENCE for p in tests)
+
+
+def _agreement_share(cell: Mapping[Any, Any]) -> float:
+    """Return the probability that a cell agrees if the runs of both have one distribution."""
+    if math.isnan(cell["published_error"]) or math.isnan(cell["icy_error"]):
+        return CONFIDENCE  # one of the two has the other's error, and the distance is Student's t
+    runs = cell["seeds"] if pd.isna(cell["n"]) else cell["n"]
+    return agreement_share(int(cell["seeds"]), int(runs)) if min(cell["seeds"], runs) > 1 else CONFIDENCE
+
+
+def _agree_if_off(told: pd.DataFrame) -> float:
+    """Return how many cells would agree if each true mean were 20 % from the published one."""
+    freedom, error = (told[name].to_numpy(float) for name in ("freedom", "combined_error"))
+    shift = np.minimum(told["margin"].to_numpy(float) / np.maximum(error, np.finfo(float).tiny), LARGEST_SHIFT)
+    edge = student(freedom)
+    inside = scipy.stats.nct.cdf(edge, freedom, shift) - scipy.stats.nct.cdf(-edge, freedom, shift)
+    return float(np.nan_to_num(inside).sum())
+
+
+def _signed(told: pd.DataFrame, relative: bool) -> NDArray[np.float64]:
+    """Return signed differences of icy from the paper, which change their sign if the two are exchanged."""
+    ours, theirs = (told[name].to_numpy(float) for name in ("icy", "published"))
+    if not relative:
+        return np.asarray(ours - theirs)
+    return np.asarray(np.log(np.maximum(ours, LEAST_RATIO)) - np.log(np.maximum(theirs, LEAST_RATIO)))
 
 
 def _gap(cells: pd.DataFrame) -> float:
     return float((cells["icy"] - cells["published"]).abs().median())
-
-
-def _shows(cells: pd.DataFrame) -> float:
-    """Return the median of half the width of the 95 % intervals of the differences."""
-    widths = student(cells["freedom"].to_numpy(float)) * cells["combined_error"]
-    return float(np.median(widths))
 
 
 def _correlation(cells: pd.DataFrame) -> float:
@@ -272,7 +403,7 @@ def model_name(model: str, hidden: int) -> str:
 
 
 def shown(cells: pd.DataFrame) -> pd.DataFrame:
-    """Return cells of `judged` as text: model, grammar, icy, seeds, published, distance and verdict."""
+    """Return cells of `judged` as text: model, grammar, icy, seeds, published, distance, verdict and equivalence."""
     several = cells["measure"].nunique() > 1
     rows = []
     for cell in cells.to_dict("records"):
@@ -288,6 +419,7 @@ def shown(cells: pd.DataFrame) -> pd.DataFrame:
                 "published": _printed(cell, how),
                 "distance": "-" if math.isnan(away) else f"{round(away, 1) + 0.0:+.1f}",
                 "verdict": cell["verdict"],
+                "within 20 %": "left out" if cell["by_design"] else cell["equivalence"] or "-",
             }
         )
     return pd.DataFrame(rows)

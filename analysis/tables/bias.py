@@ -412,7 +412,27 @@ def _notes(long: pd.DataFrame, spread: str) -> list[str]:
         for measure, part in long[long["cut"].astype(bool)].groupby("measure"):
             caps = ", ".join(f"{cap:g}" for cap in sorted(part["cap"].dropna().unique())) or "?"
             notes.append(f"{CUT} {CUT_NOTES.get(str(measure), CUT_NOTES['']).format(cap=caps)}")
-    return [*notes, *failures(long)]
+    return [*notes, *_sides(long), *failures(long)]
+
+
+def _sides(long: pd.DataFrame) -> list[str]:
+    """Return a note that accuracies of senders and receivers are not alike, if there are both."""
+    if not {"sender", "receiver"} <= set(long["side"]):
+        return []
+    tokens, attributes = (
+        _chance(long["vocab_size"], "1/V"),
+        _chance(long["meanings"].str.rpartition("x")[2], "1/K"),
+    )
+    return [
+        f"accuracy is of tokens for senders (chance {tokens}) and of attributes for receivers (chance {attributes}): "
+        "the same accuracy or target is not equally hard for both"
+    ]
+
+
+def _chance(sizes: pd.Series[Any], otherwise: str) -> str:
+    """Return the accuracy by chance as text, if all sizes are one number; else `otherwise`."""
+    known = sizes.astype(str).unique()
+    return f"{1 / int(known[0]):.0%}" if len(known) == 1 and known[0].isdigit() else otherwise
 
 
 def failures(long: pd.DataFrame) -> list[str]:

@@ -42,7 +42,10 @@ def page(done: Reproduction, remark: str = "") -> str:
     lines += [f"{source.title}: {source.measured}.", "", f"**{done.verdict}**", ""]
     lines += [f"Of the published numbers: {source.caveats}", ""] if source.caveats else []
     lines += [_made(done), "", *([remark, ""] if remark else [])]
-    lines += ["Means ± standard errors; the distance is in combined standard errors."]
+    lines += [
+        "Means ± standard errors; the distance is in combined standard errors. The last column is the outcome of two "
+        "one-sided tests of a difference of 20 % of the published value, for accuracies of its distance from chance."
+    ]
     for representation, part in done.cells.groupby("representation", sort=False):
         there = part[part["verdict"] != "missing"]
         lines += ["", f"## {representation}", ""]
@@ -167,9 +170,9 @@ class Reproduction:
     @property
     def verdict(self) -> Verdict:
         """Verdict on all cells."""
-        from icy.analysis.literature.verdicts import Verdict
+        from icy.analysis.literature.verdicts import ROW, Verdict
 
-        return Verdict.of(self.cells)
+        return Verdict.of(self.cells, ("representation", "grammar") if self.of_languages else ROW)
 
     @property
     def of_agents(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -161,3 +162,18 @@ def test_only_ratios_are_said_to_be_larger_than_a_cap() -> None:
     accuracies = bias_table(rows.assign(measure="accuracy")).render("text")
     assert "true ratio" not in accuracies
     assert "† training stopped at its limit in at least one seed, before the target" in accuracies
+
+
+@pytest.mark.parametrize(
+    ("changed", "chances"),
+    [({}, ("25%", "20%")), ({"meanings": "5x10"}, ("25%", "10%")), ({"vocab_size": 5}, ("20%", "20%"))],
+)
+def test_a_table_of_both_sides_says_what_their_accuracies_are_of(changed: dict[str, Any], chances: Any) -> None:
+    senders = long(THREE, meanings="3x5", vocab_size=4).assign(**changed)
+    receivers = senders.assign(model=senders["model"].str.replace("sender", "receiver"), side="receiver")
+    (note,) = [note for note in bias_table(pd.concat([senders, receivers])).notes if note.startswith("accuracy is of")]
+    assert f"tokens for senders (chance {chances[0]}) and of attributes for receivers (chance {chances[1]})" in note
+    for one in (senders, receivers):
+        assert not any("accuracy is of" in note for note in bias_table(one).notes)
+    spaces = pd.concat([senders, receivers, receivers.assign(meanings="4x7")])
+    assert any("(chance 1/K)" in note for note in bias_table(spaces).notes)

@@ -7,10 +7,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from scipy import optimize, stats
 
+from icy.analysis.statistics import pairs_needed
 from icy.cli import main
 from tests.helpers import long
 
@@ -39,10 +42,30 @@ def test_command(pilot: Path) -> None:
     assert int(seeds[0]) < int(seeds[1]) < int(seeds[2])
     assert hol.endswith("3 of 3 pairs cut in both: only a higher cap can tell")
     assert legend.startswith("effect: of the pilot, quotient of their ratios")
+    advice = "3 pairs know the effect poorly: give the smallest one that matters, as in --effect 1.2"
+    assert shown.stdout.splitlines()[-1] == advice
+    assert "the effect poorly" not in run(str(pilot), "-m", "A", "-m", "B", "--effect", "1.2").stdout
     (one,) = json.loads(run(str(pilot), "-m", "A", "-m", "B", "-g", "rot", "--format", "json").stdout)
     assert str(one["seeds"]) == seeds[0]
     asked = run(str(pilot), "-m", "A", "-m", "B", "-g", "rot", "--effect", "2", "--format", "csv").stdout
     assert pd.read_csv(io.StringIO(asked))["seeds"].item() == 3
+
+
+@pytest.mark.parametrize(
+    ("seeds", "stated", "low", "high"),
+    [(3, True, 4, 21), (3, False, 3, 78), (5, True, 5, 18), (5, False, 4, 46), (10, True, 6, 15), (10, False, 5, 26)],
+)
+def test_a_stated_effect_needs_less_of_a_pilot(seeds: int, stated: bool, low: int, high: int) -> None:
+    """The ranges of the documentation: by quantiles of the pilot's effect or spread, without a simulation."""
+    assert pairs_needed(1, 1) == 10
+    quantiles = [0.1, 0.9]
+    if stated:
+        sizes = [1 / spread for spread in np.sqrt(stats.chi2.ppf(quantiles, seeds - 1) / (seeds - 1))]
+    else:  # |t| of the pilot is noncentral
+        t = stats.nct(seeds - 1, seeds**0.5)
+        sizes = [optimize.brentq(lambda x, q=q: t.cdf(x) - t.cdf(-x) - q, 0, 100) / seeds**0.5 for q in (0.9, 0.1)]
+    found = sorted(pairs_needed(size, 1) or 0 for size in sizes)
+    assert found == [low, high]
 
 
 def test_settings_are_told_apart(tmp_path: Path) -> None:
