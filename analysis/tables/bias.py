@@ -44,7 +44,7 @@ MEASURE_TITLES = {
     "end_to_end": "accuracy of sender and receiver together",
 }
 CUT_NOTES = {  # what the dagger means, by measure
-    "ratio": "cut at the cap of {cap} in at least one seed: the true ratio is larger",
+    "ratio": "cut at the {limit} in at least one seed: the true ratio is larger",
     "": "training stopped at its limit in at least one seed, before the target",  # of other measures
     "held_out": "not learnt to the target within {cap} times concat's steps in at least one seed; "
     "train_accuracy in the long table says how far",
@@ -387,6 +387,7 @@ def _title(long: pd.DataFrame, varying: list[str]) -> str:
     parts = []
     if "protocol" not in varying:
         goal = f", target {shared['target']:g}" if "target" in shared else ""
+        goal += f", {shared['max_updates']} updates of each grammar" if "max_updates" in shared else ""
         protocol = f"{shared['protocol']}: " if "protocol" in shared else ""  # a table made by hand may lack it
         parts.append(f"{protocol}{MEASURE_TITLES.get(first['measure'], first['measure'])}{goal}")
     if first["measure"] == "held_out" and {"held_out", "split"} <= set(shared):
@@ -410,9 +411,17 @@ def _notes(long: pd.DataFrame, spread: str) -> list[str]:
         notes.append(f"mean ± {SPREADS[spread][0]}")
     if long["cut"].any():
         for measure, part in long[long["cut"].astype(bool)].groupby("measure"):
-            caps = ", ".join(f"{cap:g}" for cap in sorted(part["cap"].dropna().unique())) or "?"
-            notes.append(f"{CUT} {CUT_NOTES.get(str(measure), CUT_NOTES['']).format(cap=caps)}")
+            caps, budgets = (_several(part[name]) for name in ("cap", "max_updates"))
+            limits = [f"cap of {caps or '?'}"] if caps or not budgets else []
+            limits += [f"budget of {budgets} updates"] if budgets else []
+            note = CUT_NOTES.get(str(measure), CUT_NOTES[""])
+            notes.append(f"{CUT} {note.format(cap=caps or '?', limit=' or at the '.join(limits))}")
     return [*notes, *failures(long)]
+
+
+def _several(values: pd.Series[Any]) -> str:
+    """Return the different numbers of a column, in order; "" for none."""
+    return ", ".join(f"{value:.10g}" for value in sorted(values.dropna().unique()))
 
 
 def failures(long: pd.DataFrame) -> list[str]:

@@ -12,6 +12,7 @@ SETTING = {
     "protocol": "`acquire`, `budget` or `generalise`; for pairs `e2e`",
     "target": "the accuracy at which concat counts as learnt",
     "cap": "most steps of another grammar, as a multiple of concat's",
+    "max_updates": "in place of the cap, the updates that every grammar was trained for",
     "side": "`sender`, `receiver` or `pair`",
     "measure": "what the protocol reports: `ratio`, `accuracy` or `held_out`",
     "preset": "the preset that the settings started from",

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 # What distinguishes one row of a table from another; the rest of the long table varies within a row.
 ROW = (
     *("model", "representation", "meanings", "vocab_size", "word_length"),
-    *("hidden_size", "protocol", "target", "cap", "held_out", "split", "preset", "settings", "options"),
+    *("hidden_size", "protocol", "target", "cap", "max_updates", "held_out", "split", "preset", "settings", "options"),
     *("pretrain_representation", "game_steps", "most", "report_every"),
 )
 # What some protocols measure beside the value.
 EXTRA = ("train_accuracy", "sender_accuracy", "receiver_accuracy", "end_to_end_accuracy", "end_to_end_loss", "topsim")
 WHOLE = (
-    *("game_steps", "most", "report_every", "steps", "baseline_steps"),
+    *("max_updates", "game_steps", "most", "report_every", "steps", "baseline_steps"),
     *("parameters", "parameters_published", "seed"),
 )
 SIZES = ("vocab_size", "word_length", "hidden_size")
