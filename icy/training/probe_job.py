@@ -146,7 +146,7 @@ class ProbeJob(LanguageJob):
     def expected_steps(self, baseline: float | None) -> ExpectedSteps:
         """Return concat's steps, and the cap of the protocol; or the common budget."""
         if self.protocol.max_updates is not None:
-            return ExpectedSteps(self.protocol.max_updates, True)
+            return ExpectedSteps(self.protocol.max_updates, False)
         steps = ASSUMED_STEPS if baseline is None else baseline
         return ExpectedSteps(steps, baseline is not None, self.protocol.cap, apart=True)
 
