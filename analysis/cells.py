@@ -77,6 +77,8 @@ class Cell:
         resolution: how much of the mean the checks leave open, as a share of it; NaN if unknown.
         coarse: whether that is more than the seeds vary.
         row_seeds: number of seeds of its row in a table, if it has fewer runs; else 0.
+        updates: of ratios, the mean updates to the target; NaN if unknown. Cut runs count with their last update, so
+            that the true mean is larger.
         why: of metrics, the reasons for undefined values; empty if all are defined, None of other results.
         note: of metrics, the reasons for values that the sizes of their tables determine or bound.
     """
@@ -93,6 +95,7 @@ class Cell:
     resolution: float = math.nan
     coarse: bool = False
     row_seeds: int = 0
+    updates: float = math.nan
     why: str | None = None
     note: str = ""
 
@@ -112,7 +115,8 @@ class Cell:
             low, high = self.log.interval
             centre = math.nan if self.log.bound else self.log.centre
             more |= dict(zip(LOG_COLUMNS, (centre, self.log.factor("sd"), low, high), strict=True))
-        more |= {name: v for name, v in (("p", self.p), ("resolution", self.resolution)) if math.isfinite(v)}
+        numbers = {"updates": self.updates, "p": self.p, "resolution": self.resolution}
+        more |= {name: v for name, v in numbers.items() if math.isfinite(v)}
         if self.reference is not None:
             about = self.reference
             more |= dict(zip(OTHER_COLUMNS, (about.mean, about.error, about.distance), strict=True))
@@ -120,9 +124,11 @@ class Cell:
         return {**shown, **{k: finite(v) for k, v in more.items()}, **reasons}
 
     def below(self, what: str, decimals: int, spread: str) -> str:
-        """Return what stands in a line below the cell: "log" or "p"; "" for nothing."""
+        """Return the text of a line below the cell: "log", "updates" or "p"; "" for nothing."""
         if what == "p":
             return "" if math.isnan(self.p) else p_text(self.p)
+        if what == "updates":
+            return "" if math.isnan(self.updates) else f"{'> ' * bool(self.cut)}{updates_text(self.updates)}"
         return "" if self.log is None or math.isnan(self.log.centre) else self.log.text(decimals, spread)
 
     def text(self, decimals: int, signed: bool = False) -> str:
@@ -175,6 +181,42 @@ def ratio_cell(part: pd.DataFrame, spread: str) -> Cell:
     open_ = float(known.mean()) if len(known) else math.nan
     varies = float(values.std(ddof=1)) / cell.mean if cell.seeds > 1 and cell.mean else math.nan
     return replace(cell, log=log, resolution=open_, coarse=bool(open_ > varies))
+
+
+def with_updates(cell: Cell, part: pd.DataFrame) -> Cell:
+    """Return the cell of some ratios with the mean updates to the target (`updates_to_target`)."""
+    if not cell.seeds or "steps" not in part:
+        return cell
+    good = ~part["failed"].to_numpy(bool) & part["value"].notna().to_numpy()
+    found = updates_to_target(part)[good]
+    known = found[~np.isnan(found)]
+    return replace(cell, updates=float(known.mean())) if len(known) else cell
+
+
+def updates_to_target(long: pd.DataFrame) -> Values:
+    """Return the updates of each run to the target: interpolated, else at the check; of cut runs those made.
+
+    Args:
+        long: a long table with the columns `steps` and, if interpolated, `crossing`.
+
+    Returns:
+        A number per row; NaN where it is unknown.
+    """
+    steps = long["steps"].to_numpy(float, na_value=math.nan)
+    if "crossing" not in long:
+        return steps
+    crossing = long["crossing"].to_numpy(float, na_value=math.nan)
+    return np.where(np.isnan(crossing), steps, crossing)
+
+
+def updates_text(updates: float) -> str:
+    """Format a number of updates, small ones with a decimal.
+
+    Example:
+        >>> updates_text(3.91), updates_text(10000)
+        ('3.9', '10,000')
+    """
+    return f"{updates:.1f}" if updates < 10 else f"{updates:,.0f}"
 
 
 def cell_of_values(values: pd.Series[float], spread: str) -> Cell:
