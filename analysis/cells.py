@@ -18,7 +18,7 @@ from .statistics import LogSummary, Values, log_summary, student
 CUT = "†"  # marks a mean over runs of which some were cut at the cap
 CAP_SLACK = 0.05  # how far below a cut ratio another still counts as cut
 NOTED = "‡"  # marks a value that the sizes of its table determine or bound
-COARSE = "~"  # marks a mean whose checks leave more open than its seeds vary
+COARSE = "~"  # marks a mean of ratios that the readings leave more uncertain than they vary over seeds
 SPREADS: dict[str, tuple[str, Callable[[Values], float]]] = {  # name: (description, function)
     "sd": ("standard deviation over seeds", lambda v: float(v.std(ddof=1))),
     "sem": ("standard error of the mean", lambda v: float(v.std(ddof=1)) / math.sqrt(len(v))),
@@ -74,7 +74,8 @@ class Cell:
         log: of ratios, their summary on the log scale, or that of their quotients to others.
         p: of differences, the p-value of a paired test, corrected for the number of cells of the table; of metrics, the
             p-value of a permutation test; NaN without.
-        resolution: how much of the mean the checks leave open, as a share of it; NaN if unknown.
+        resolution: uncertainty of a run's ratio from its readings, as a share (`icy.records.resolution`), in the root
+            mean square over runs; NaN if unknown.
         coarse: whether that is more than the seeds vary.
         row_seeds: number of seeds of its row in a table, if it has fewer runs; else 0.
         updates: of ratios, the mean updates to the target; NaN if unknown. Cut runs count with their last update, so
@@ -166,7 +167,7 @@ def ratio_cell(part: pd.DataFrame, spread: str) -> Cell:
     """Return the cell of some ratios, with their summary on the log scale, and whether their checks were too coarse.
 
     Args:
-        part: as for `cell_of`; a column `resolution` says how much of a ratio its checks leave open, as a share of it.
+        part: as for `cell_of`; a column `resolution` has the relative uncertainty of a ratio from its readings.
         spread: a name of SPREADS.
     """
     cell = cell_of(part, spread)
@@ -178,7 +179,7 @@ def ratio_cell(part: pd.DataFrame, spread: str) -> Cell:
     log = log_summary(values, part["cut"].to_numpy(bool)[good])
     checks = part["resolution"].to_numpy(float, na_value=math.nan)[good] if "resolution" in part else values[:0]
     known = checks[~np.isnan(checks)]
-    open_ = float(known.mean()) if len(known) else math.nan
+    open_ = math.sqrt(float((known**2).mean())) if len(known) else math.nan
     varies = float(values.std(ddof=1)) / cell.mean if cell.seeds > 1 and cell.mean else math.nan
     return replace(cell, log=log, resolution=open_, coarse=bool(open_ > varies))
 

@@ -477,7 +477,7 @@ def _coarse(rows: Sequence[TableRow]) -> list[str]:
     found = [cell.resolution for _, _, cells in rows for cell in cells.values() if cell.coarse]
     if not found:
         return []
-    return [f"{COARSE} coarse: the checks leave more of the ratio open (up to ±{max(found):.0%}) than the seeds vary"]
+    return [f"{COARSE} uncertain: the readings leave ±{max(found):.0%} of a ratio open, more than it varies over seeds"]
 
 
 def _unfinished(rows: Sequence[TableRow]) -> list[str]:

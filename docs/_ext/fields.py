@@ -47,7 +47,7 @@ LONG_TABLE = {
     "parameters": "number of trainable parameters",
     "parameters_published": "number of parameters as the papers' tables count them",
     "value": "the number in tables: the ratio of steps to concat's, or the accuracy; NaN for failures",
-    "resolution": "of a ratio, the relative standard uncertainty that the checks leave",
+    "resolution": "of a ratio, the relative standard uncertainty that the readings leave",
     "cut": "whether training ended at the cap, so that the true ratio is larger",
     "train_accuracy": "for `generalise`, the accuracy on training meanings",
     "sender_accuracy": "for pairs, the sender's accuracy on the language of pre-training",

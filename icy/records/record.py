@@ -275,8 +275,8 @@ def as_json(value: Any) -> Any:
 
 def checks_of(record: Record) -> TrainingSettings | None:
     """Return settings with the checks of a training; None of a kind of job with checks of its own."""
-    known = record["config"].get("settings", {})
-    checks = {name: known[name] for name in ("check_every", "check_growth", "max_steps") if name in known}
+    known, names = record["config"].get("settings", {}), ("check_every", "check_growth", "max_steps")
+    checks = {name: known[name] for name in (*names, "batch_size", "evaluation_size") if name in known}
     if "max_updates" in record["config"]:
         checks["max_steps"] = record["config"]["max_updates"]
     return TrainingSettings(**checks) if checks.get("check_every") or checks.get("check_growth") else None

@@ -15,7 +15,8 @@ from icy.core.errors import InvalidSettingError
 from icy.experiments.plan import make_plan
 from icy.experiments.steps import expected_updates
 from icy.experiments.sweep import make_sweep, over, read_sweep, sweep_spec
-from icy.records.long_table import resolution_of, to_long
+from icy.records.long_table import to_long
+from icy.records.resolution import resolution_of
 from tests.helpers import numbers
 
 TINY: dict[str, Any] = {"meanings": "2x3", "word_length": 2, "hidden": 32, "seeds": 1, "target": 0.7, "workers": 1}

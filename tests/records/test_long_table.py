@@ -9,8 +9,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from icy.records.long_table import resolution_of, to_long, write_tables
+from icy.records.long_table import to_long, write_tables
 from icy.records.record import value_of
+from icy.records.resolution import resolution_of
 from icy.records.store import Store
 from tests.helpers import record
 

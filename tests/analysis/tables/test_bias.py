@@ -132,11 +132,11 @@ def test_under_a_common_budget_cuts_name_it_and_unknown_ends_are_not_marked() ->
 def test_a_row_whose_checks_were_coarser_than_its_seeds_vary_says_so() -> None:
     """Three receivers that stand at a baseline of one check: the ratios are those of the grid."""
     results = long({"CNN": {"rot": [1.0, 1.0], "hol": [8.0, 12.0]}}, **RATIO)
-    assert not any("coarse" in note for note in bias_table(results).notes)
+    assert not any("uncertain" in note for note in bias_table(results).notes)
     results["resolution"] = results["grammar"].map({"rot": 0.5, "hol": 0.05})
     table = bias_table(results)
     assert table.groups()[0][1][0][-2:] == ["~1.00±0.00", "10.00±2.83"]
-    assert "~ coarse: the checks leave more of the ratio open (up to ±50%) than the seeds vary" in table.notes
+    assert "~ uncertain: the readings leave ±50% of a ratio open, more than it varies over seeds" in table.notes
     assert table.to_dataframe()[("rot", "resolution")].item() == 0.5
     without = bias_table(results, log=False)
     assert without.groups()[0][1] == [["sender/CNN", *table.groups()[0][1][0][1:]]]
