@@ -143,6 +143,14 @@ def root_mean_square(values: list[float]) -> float:
 # -- the first crossing of a noisy curve -------------------------------------------------------------------------------
 
 
+EARLY = f"""Training stops at the first reading that is not below the target. A reading that is too high by chance ends it
+    early, and more so where the curve is flat. The table has the mean error of the first crossing over {DRAWS}
+    simulated curves of each run of the atlas at 5x10 (acquire, soft) that reached the target: a line with the run's
+    slope at the target, and readings with their standard deviation on the run's grid. *median*: over runs; *flattest
+    tenth*: mean over the tenth of the runs where it is largest. Ratios have the difference of the grammar's and
+    concat's."""
+
+
 def early(record: Record, draws: np.random.Generator) -> float | None:
     """Return the mean relative error of the first crossing of a run; None where its curve does not show a slope.
 
@@ -200,45 +208,28 @@ def page(models: list[str]) -> str:
     """Return the page."""
     headings = ["model", "meanings", "concat", "ratios", "claimed", "real", "claimed / real", "real, every 50"]
     of_checks = [[model, ROWS[model], f"{costs()[model][0]:.1%}", costs()[model][1]] for model in ROWS]
-    return "\n".join(
-        [
-            "# How finely ratios are resolved",
-            "",
-            "Made by `python benchmarks/resolution.py`: perm, rot and proj at three seeds, cut at 4. *concat*: updates "
-            "to the target; *ratios*: how many reached it; *claimed*: the resolution, in the root mean square over "
-            "ratios, as tables have it; *real*: root mean square of the logarithm of a ratio over that of a check "
-            "after every update, under the default grid and with a check every 50 updates.",
-            "",
-            "A reading is the share of right answers among the meanings of a check: 128 meanings up to 160 updates, and "
-            "more later. The resolution is the standard deviation of a reading, divided by the slope of the curve at the "
-            "target, of concat's run and the grammar's, added in squares. Answers count as independent. With 6 to 9 "
-            "ratios of three concat runs, *real* itself is uncertain by about a third.",
-            "",
-            markdown_table(headings, [line(model, ROWS[model]) for model in models]),
-            "",
-            f"On {device_name('cpu')}; {describe_versions()}.",
-            "",
-            "## The first crossing of a noisy curve is early",
-            "",
-            "Training stops at the first reading that is not below the target. A reading that is too high by chance ends "
-            "it early, and more so where the curve is flat. The table has the mean error of the first crossing over "
-            f"{DRAWS} simulated curves of each run of the atlas at 5x10 (acquire, soft) that reached the target: a line "
-            "with the run's slope at the target, and readings with their standard deviation on the run's grid. "
-            "*median*: over runs; *flattest tenth*: mean over the tenth of the runs where it is largest. Ratios have "
-            "the difference of the grammar's and concat's.",
-            "",
-            markdown_table(["side", "grammar", "runs", "median", "flattest tenth"], early_lines()),
-            "",
-            "## What checks cost",
-            "",
-            "Share of checks in the processor time of a row of all grammars at one seed, languages and start-up "
-            "included (`--cost` measures it again). More meanings or more checks would make the error of the fastest "
-            "rows smaller, and their checks dearer.",
-            "",
-            markdown_table(["model", "meanings", "share", "measured with"], of_checks),
-            "",
-        ]
-    )
+    parts = [
+        "# How finely ratios are resolved",
+        """Made by `python benchmarks/resolution.py`: perm, rot and proj at three seeds, cut at 4. *concat*: updates to
+        the target; *ratios*: how many reached it; *claimed*: the resolution, in the root mean square over ratios, as
+        tables have it; *real*: root mean square of the logarithm of a ratio over that of a check after every update,
+        under the default grid and with a check every 50 updates.""",
+        """A reading is the share of right answers among the meanings of a check: 128 meanings up to 160 updates, and
+        more later. The resolution is the standard deviation of a reading, divided by the slope of the curve at the
+        target, of concat's run and the grammar's, added in squares. Answers count as independent. With 6 to 9 ratios
+        of three concat runs, *real* itself is uncertain by about a third.""",
+        markdown_table(headings, [line(model, ROWS[model]) for model in models]),
+        f"On {device_name('cpu')}; {describe_versions()}.",
+        "## The first crossing of a noisy curve is early",
+        EARLY,
+        markdown_table(["side", "grammar", "runs", "median", "flattest tenth"], early_lines()),
+        "## What checks cost",
+        """Share of checks in the processor time of a row of all grammars at one seed, languages and start-up included
+        (`--cost` measures it again). More meanings or more checks would make the error of the fastest rows smaller, and
+        their checks dearer.""",
+        markdown_table(["model", "meanings", "share", "measured with"], of_checks),
+    ]
+    return "\n\n".join(part if part.startswith("|") else " ".join(part.split()) for part in parts) + "\n"
 
 
 def main() -> None:
