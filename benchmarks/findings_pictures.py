@@ -146,26 +146,6 @@ def stacked(panels: Mapping[str, Mapping[str, Mapping[str, float]]]) -> Figure:
     return figure
 
 
-def by_seed(tables: Mapping[str, tuple[Table, str]], other: str) -> Figure:
-    """Draw ratios of one grammar against those of another, of different seeds, coloured by family: a dot per model.
-
-    Args:
-        tables: by the name of their panel, and the first grammar.
-        other: the second grammar.
-    """
-    figure, axes = style.panels(list(tables), None, (6.4, 3.0), 2, sharey=True)
-    for ax, (title, (table, grammar)) in zip(axes, tables.items(), strict=True):
-        for place, family in enumerate(FAMILIES):
-            x, y = (table.seeds(name).filter(table.families(family).models, axis=0) for name in (grammar, other))
-            ax.plot(np.exp(x.iloc[:, 0]), np.exp(y.iloc[:, 1]), "o", markersize=3.5, color=style.COLOURS[place])
-        _logarithmic(ax, "x", f"ratio on {grammar}, seed {x.columns[0]}")
-        _logarithmic(ax, "y", f"ratio on {other}, seed {y.columns[1]}" if ax is axes[0] else "")
-        style.head(ax, title, 3)
-        style.tidy(ax)
-    _legend(figure, axes[0], dict(zip(FAMILIES, style.COLOURS, strict=False)))
-    return figure
-
-
 def by_sender(runs: pd.DataFrame, scores: Mapping[str, str]) -> Figure:
     """Draw scores of senders, a panel per score: a dot per seed, the mean as a bar, sorted by the last score."""
     names = [str(name) for name in runs.groupby("sender")[list(scores)[-1]].mean().sort_values().index]
