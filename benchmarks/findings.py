@@ -797,8 +797,7 @@ would overturn it. `python benchmarks/findings.py` writes this page, and stops i
 
 - **Spaces.** 5x10 (the papers'): 100,000 meanings, messages of 20 tokens from a vocabulary of 4 in words of four,
   hidden size 128, three seeds. 3x4: 64 meanings, messages of 6 tokens from 4 in words of two, hidden size 32, two
-  seeds.
-  Messages are SOFT and settings are the defaults, unless said otherwise; all models learn by gradient.
+  seeds. Messages are SOFT and settings are the defaults, unless said otherwise; all models learn by gradient.
 - **Measures.** *Updates*: to an accuracy of 80 % in training, of tokens for senders (chance 25 %), of attributes for
   receivers (chance 10 % at 5x10, 25 % at 3x4). *Ratio*: updates divided by those of `concat` with the same seed; runs
   are cut at 20. *Accuracy*: after the updates in which the same model learns `concat` to 99 % (a budget).
@@ -806,7 +805,7 @@ would overturn it. `python benchmarks/findings.py` writes this page, and stops i
   without cells by family), not corrected for their number. Up to three models are listed instead (†: with cut runs).
   `>` and `<`: bounds, the end of the interval with cut runs at their cut. "-": unknown. Correlations are Spearman's;
   those over models are between seeds (with jackknife intervals over cells, and after a semicolon without the noise of
-  seeds, where that is known).
+  seeds, where that is known). In figures, dots are models (hollow: with cut runs), bars means, and ">" bounds.
 - **Limits.** A seed draws languages and initial weights, so that all models share two or three languages and the two
   causes are not separated. Intervals are for models like those of the zoo, with one learning rate, width and optimizer.
 """

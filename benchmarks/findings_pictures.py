@@ -116,7 +116,8 @@ def factors(rows: Mapping[str, tuple[Table, Sequence[tuple[str, str]]]], grammar
             one, both = cuts[0][:, column] ^ cuts[1][:, column], cuts[0][:, column] & cuts[1][:, column]
             logs = (a - b)[~both, column]
             _dots(ax, np.exp(logs), [y] * len(logs), one[~both], style.COLOURS[place], markersize=3)
-            ax.plot([np.exp(logs.mean())], [y], "|", markersize=8, markeredgewidth=2, color=style.COLOURS[place])
+            if not one.any():
+                ax.plot([np.exp(logs.mean())], [y], "|", markersize=8, markeredgewidth=2, color=style.COLOURS[place])
     _logarithmic(ax, "x", x)
     ax.set_ylim(len(grammars) - 0.5, -0.5)
     ax.set_yticks(range(len(grammars)), grammars)
