@@ -64,7 +64,7 @@ RESULTS, RECORDS = HERE / "findings" / "results", HERE / "findings" / "records.p
 BUDGET = HERE / "atlas" / "budget.parquet"
 PACKS = (RECORDS, *(HERE / name / "records.parquet" for name in ("atlas", "reproduced", "games")))
 ALL_GRAMMARS = ("concat", *GRAMMARS)
-TOLD = tuple(grammar for grammar in GRAMMARS if grammar != "hol")  # nobody learns `hol` in the papers' space in time
+LEARNED = tuple(grammar for grammar in GRAMMARS if grammar != "hol")  # nobody learns `hol` in the papers' space in time
 REST = ("recurrent", "hierarchical", "attention")  # families besides fully connected networks and the one convolution
 
 
@@ -168,7 +168,7 @@ def signed(values: Iterable[float]) -> str:
 def families() -> Finding:
     long = probes()
     ratios, updates = Table.of(long), Table.of(long, "updates", ALL_GRAMMARS)
-    lines, columns = [], [g for g in TOLD if g != "perm"]
+    lines, columns = [], [g for g in LEARNED if g != "perm"]
     for side in SIDES:
         for family in FAMILIES:
             part = ratios.side(side).families(family)
@@ -208,7 +208,7 @@ def families() -> Finding:
         {others["shufdet"].median():.0f}; {(others["shufdet"] > two["shufdet"]).sum()} take more). FC1L is slow in
         updates too: {one["concat"]:.0f}, and more than {one["shufdet"]:,.0f}. Senders with attention learn `concat` as
         soon as FC2L does, and `shufdet` in {spread(attention["shufdet"])}. The receivers FC and FC2L learn `concat` in
-        {fast.iloc[0]:.0f} and {fast.iloc[1]:.0f} updates, so that their daggers stand for {limits.iloc[0]:.0f} and
+        {fast.iloc[0]:.0f} and {fast.iloc[1]:.0f} updates, so that their daggers mean {limits.iloc[0]:.0f} and
         {limits.iloc[1]:.0f} updates, and do not show that they need more than others.
         """,
     )
@@ -260,17 +260,17 @@ def sides() -> Finding:
     shared = [name for name in tables[LARGE, "log"].models if all(name in table.models for table in tables.values())]
     parts = {key: table.only(shared).families(*SEQUENCE) for key, table in tables.items()}
     found = {(*key, side, g): mean_of(part.side(side), g, log=key[1] != "value")
-             for key, part in parts.items() for side in SIDES for g in TOLD}  # fmt: skip
+             for key, part in parts.items() for side in SIDES for g in LEARNED}  # fmt: skip
     lines = [
         [f"{side}s, {space}, {NAMES[column]}", str(len(part.side(side))),
-         *(str(found[space, column, side, g]) for g in TOLD)]
+         *(str(found[space, column, side, g]) for g in LEARNED)]
         for (space, column), part in parts.items()
         for side in SIDES
     ]  # fmt: skip
 
-    mixed = {(side, g): mixed_of(parts[LARGE, "log"].side(side), g) for side in SIDES for g in TOLD}
+    mixed = {(side, g): mixed_of(parts[LARGE, "log"].side(side), g) for side in SIDES for g in LEARNED}
     for place, side in ((1, "sender"), (3, "receiver")):
-        lines.insert(place, [f"{side}s, {LARGE}, ratio (mixed model)", "", *(str(mixed[side, g]) for g in TOLD)])
+        lines.insert(place, [f"{side}s, {LARGE}, ratio (mixed model)", "", *(str(mixed[side, g]) for g in LEARNED)])
 
     def both(column: str, grammar: str) -> str:
         return " and ".join(f"{side}s {found[LARGE, column, side, grammar].worded}" for side in SIDES)
@@ -310,7 +310,7 @@ def sides() -> Finding:
         "other languages of these grammars (all models share three), or targets equally far above chance, with which "
         "`rot` is not harder for senders, or `proj` for receivers.",
         f"icy table atlas --where meanings={LARGE} --where representation=soft",
-        markdown_table(["recurrent and hierarchical", "models", *TOLD], lines),
+        markdown_table(["recurrent and hierarchical", "models", *LEARNED], lines),
     )
 
 
@@ -367,7 +367,7 @@ def cells() -> Finding:
         column = "log" if protocol == "acquire" else "value"
         runs = long.set_index(["model", "grammar", "seed"])[column].sort_index()
         table = Table.of(long, column).only([f"sender/{name}:{cell}" for name in ARCHITECTURES for cell in CELLS])
-        for grammar in (g for g in TOLD if table.tells(g)):
+        for grammar in (g for g in LEARNED if table.has_order(g)):
             seeds = [[runs.loc[f"sender/{n}:{cell}", grammar].to_numpy() for cell in CELLS] for n in ARCHITECTURES]
             share, p = components(np.array(seeds, float))
             what = f"{space}, {NAMES[column]}"
@@ -447,7 +447,7 @@ def hierarchy() -> Finding:
              *(f"{space}, {NAMES[column]}" for space, column in columns)], lines
         ),
         "findings-hierarchy.png",
-        pictures.factors(drawn, TOLD, "quotient of ratios at 5x10 (dots: cells; hollow: a bound)"),
+        pictures.factors(drawn, LEARNED, "quotient of ratios at 5x10 (dots: cells; hollow: a bound)"),
     )  # fmt: skip
 
 
@@ -459,7 +459,7 @@ def _pairs(table: Table, deep: str, flat: str) -> list[tuple[str, str]]:
 
 
 def shufdet() -> Finding:
-    rest, lines, tables = [g for g in TOLD if g != "shufdet"], [], {}
+    rest, lines, tables = [g for g in LEARNED if g != "shufdet"], [], {}
     found: dict[str, AcrossModels] = {}
     for space in (LARGE, SMALL):
         long = probes(space)
@@ -503,8 +503,8 @@ def protocols() -> Finding:
     ratios, scores = Table.of(long), Table.of(other, "value")
     both = [name for name in ratios.models if name in set(scores.models)]
     parts = {side: ratios.only(both).side(side) for side in SIDES}
-    found = {(side, g): across(part, scores, g) for side, part in parts.items() for g in TOLD}
-    within = {side: within_model_order(part.values[list(TOLD)], scores.values[list(TOLD)], cluster_of)
+    found = {(side, g): across(part, scores, g) for side, part in parts.items() for g in LEARNED}
+    within = {side: within_model_order(part.values[list(LEARNED)], scores.values[list(LEARNED)], cluster_of)
               for side, part in parts.items()}  # fmt: skip
     below = [f"{side}s' `{g}`" for (side, g), one in found.items() if one is not None and one.correlation.high < 0]
     known = [one for one in found.values() if one is not None]
@@ -514,7 +514,7 @@ def protocols() -> Finding:
             all(one.high < 0 for one in within.values()) and len(below) >= 3,
             f"""
             Within a model at {LARGE}, grammars with a larger ratio have a lower accuracy after the updates in which it
-            learns `concat` to 99 %: the median of Spearman's correlations over {len(TOLD)} grammars is
+            learns `concat` to 99 %: the median of Spearman's correlations over {len(LEARNED)} grammars is
             {within["sender"].median:+.2f} ({ends(within["sender"])}) over {len(parts["sender"])} senders and
             {within["receiver"].median:+.2f} ({ends(within["receiver"])}) over {len(parts["receiver"])} receivers;
             the medians of all {within["sender"].negative + within["receiver"].negative} cells are below 0.
@@ -525,14 +525,14 @@ def protocols() -> Finding:
         "grammars that a model learns late in a longer budget and soon in a shorter one.",
         f"icy table atlas --where meanings={LARGE} --where representation=soft",
         markdown_table(
-            ["ratio against accuracy, over models", "models in cells", *TOLD],
-            [[f"{side}s", f"{len(part)} in {part.clusters().nunique()}", *(shown(found[side, g]) for g in TOLD)]
+            ["ratio against accuracy, over models", "models in cells", *LEARNED],
+            [[f"{side}s", f"{len(part)} in {part.clusters().nunique()}", *(shown(found[side, g]) for g in LEARNED)]
              for side, part in parts.items()],
         ),
         "findings-protocols.png",
         pictures.by_grammar(
             {f"{side}s": (ratios.side(side), scores.side(side)) for side in SIDES},
-            TOLD,
+            LEARNED,
             pictures.RATIO,
             "accuracy after a budget",
             ratios=False,
@@ -618,7 +618,7 @@ def size() -> Finding:
         "--where protocol=acquire --where representation=soft",
         markdown_table(["", "models", *GRAMMARS], lines),
         "findings-size.png",
-        pictures.by_grammar(drawn, TOLD, "ratio at 3x4", "ratio at 5x10"),
+        pictures.by_grammar(drawn, LEARNED, "ratio at 3x4", "ratio at 5x10"),
     )
 
 
@@ -626,7 +626,7 @@ def generalisation(result: ProbeResult) -> Finding:
     long = with_logs(result.to_dataframe())
     held, speed, updates = (Table.of(long, column, of) for column, of in
                             (("value", ALL_GRAMMARS), ("log", GRAMMARS), ("updates", ALL_GRAMMARS)))  # fmt: skip
-    rest, lines = list(TOLD), []
+    rest, lines = list(LEARNED), []
     within = {side: within_model_order(speed.side(side).values[rest], held.side(side).values[rest], cluster_of)
               for side in SIDES}  # fmt: skip
     models = pd.concat([one.correlations for one in within.values()])
@@ -745,10 +745,10 @@ def reproduction() -> Finding:
         supported(
             "p <0.001" in table.loc[senders, "mean difference"] and agree[1] > agree[0],
             f"""
-            Of {len(once)} published tables of which at least five cells can be told, {int(whole.sum())} are reproduced
-            as far as they are measured: none of four tests is significant at 5 %. The accuracies of Perkins21's senders
-            (table 13, preset `published`, {table.loc[senders, "can be told"]} cells) differ by
-            {table.loc[senders, "mean difference"]} on average.
+            Of {len(once)} published tables with at least five decided cells, {int(whole.sum())} are reproduced so far:
+            none of four tests is significant at 5 %. The accuracies of Perkins21's senders (table 13, preset
+            `published`, {table.loc[senders, "can be told"]} cells) differ by {table.loc[senders, "mean difference"]} on
+            average.
             """,
         ),
         f"""The tests are of the number of cells that agree (the 95 % interval of the difference holds 0), the furthest
@@ -767,8 +767,8 @@ def reproduction() -> Finding:
 def _judged(name: str) -> pd.DataFrame:
     """Return the cells of a reproduced table that have a verdict and do not agree by design."""
     cells = pd.read_csv(REPRODUCED.parent / name)
-    told = cells["verdict"].isin(["agrees", "near", "differs", "failed"]) & ~cells["by_design"]
-    return cells[told].set_index(["representation", "model", "hidden_size", "grammar"])
+    decided = cells["verdict"].isin(["agrees", "near", "differs", "failed"]) & ~cells["by_design"]
+    return cells[decided].set_index(["representation", "model", "hidden_size", "grammar"])
 
 
 ALL: tuple[Callable[[], Finding], ...] = (

@@ -126,7 +126,7 @@ class Table:
         of = self.runs[self.runs["grammar"].eq(grammar) & self.runs["model"].isin(self.models)]
         return of.pivot_table(index="model", columns="seed", values=self.column)
 
-    def tells(self, grammar: str) -> bool:
+    def has_order(self, grammar: str) -> bool:
         """Return whether so few models were cut on a grammar that their order is known."""
         return len(self) > 0 and float(self.cut[grammar].mean()) <= MOST_CUT
 
@@ -259,7 +259,7 @@ def across(one: Table, other: Table, grammar: str, there: str | None = None) -> 
     """
     there, both = there or grammar, [name for name in one.models if name in set(other.models)]
     a, b = one.only(both), other.only(both)
-    if len(both) < FEW or not (a.tells(grammar) and b.tells(there)):
+    if len(both) < FEW or not (a.has_order(grammar) and b.has_order(there)):
         return None
     return across_models(a.seeds(grammar), b.seeds(there), cluster_of)
 
