@@ -74,7 +74,7 @@ def test_means_with_cut_runs_are_bounds(monkeypatch: pytest.MonkeyPatch) -> None
     capped = table({name: {"rot": 20.0} for name in names}, [(name, "rot") for name in names])
     assert str(mean_of(capped, "rot")) == "> 20.0"
     three = table({name: {"rot": 5.0} for name in names[:3]}, [(names[0], "rot")])
-    assert str(mean_of(three, "rot")) == "5.00, 5.00 and 5.00†"  # no interval of three models
+    assert str(mean_of(three, "rot")) == "5.00†, 5.00 and 5.00"  # no interval of three models
     values = dict(zip(names, (2.0, 3.0, 20.0, 20.0), strict=True))
     low = mean_of(table({name: {"rot": value} for name, value in values.items()}), "rot").low
     some = mean_of(table({name: {"rot": value} for name, value in values.items()}, [(names[3], "rot")]), "rot")
