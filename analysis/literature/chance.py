@@ -38,7 +38,7 @@ def agreement_share(ours: int, theirs: int) -> float:
         (0.967, 0.955)
     """
     free = ours - 1, theirs - 1
-    # Given the share that our runs have in the sum of squares, Welch's t is Student's t of all runs but for a factor.
+    # Given the share that our runs have in the sum of squares, Welch's t is a multiple of Student's t of all runs.
     x, weights = scipy.special.roots_jacobi(NODES, free[1] / 2 - 1, free[0] / 2 - 1)
     share = (1 + x) / 2
     pooled = np.array([share / free[0], (1 - share) / free[1]]) * sum(free)  # variances, of a pooled variance of 1
@@ -52,8 +52,8 @@ def agreement_share(ours: int, theirs: int) -> float:
 def count_interval(shares: Sequence[float] | Values, rows: Sequence[Hashable]) -> tuple[int, int]:
     """Return the 95 % interval of the number of cells that agree by chance.
 
-    Distances of the cells of a row are correlated (SHARED), those of different rows are independent. In simulated
-    tables of equal truth, the interval holds 97 to 99 % of the counts.
+    The distances of cells are correlated within a row (SHARED) and independent across rows. In simulated tables of
+    equal truth, the interval holds 97 to 99 % of the counts.
 
     Args:
         shares: probability of each cell to agree.
@@ -75,7 +75,7 @@ def count_p(agree: int, shares: Sequence[float] | Values, rows: Sequence[Hashabl
 
 
 def combined_p(p: Sequence[float] | Values, rows: Sequence[Hashable]) -> float:
-    """Return the probability of such p-values or smaller ones together, where those of a row are correlated.
+    """Return the combined p-value of all cells, where the cells of a row are correlated.
 
     This is Fisher's combination with the variance of correlated tests (Brown 1975, "A Method for Combining
     Non-Independent, One-Sided Tests of Significance"), here of two-sided tests whose distances are correlated (SHARED).

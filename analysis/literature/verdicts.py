@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from icy.analysis.cells import CAP_SLACK, CUT, both_cut, number, p_text
 from icy.analysis.order import in_order
-from icy.analysis.statistics import CONFIDENCE, LEAST_RATIO, student
+from icy.analysis.statistics import CONFIDENCE, LEAST_RATIO, LEAST_SPREAD, student
 
 from .agreement import EQUIVALENT, NAMES, with_distance
 from .chance import agreement_share, combined_p, count_interval, count_p, mean_difference_p
@@ -186,7 +186,7 @@ class Verdict:
         mean_difference_p: its p-value, by exchanges of whole rows; NaN with fewer than six.
         larger: share of the cells in which icy's value is larger; equal ones count half. NaN likewise.
         larger_p: its p-value, by the same exchanges.
-        rows: number of rows with a cell that can be told.
+        rows: number of rows with a compared cell.
         difference: median absolute difference from the published values, in units of the table.
         correlation: Spearman's, between measured and published means over cells; NaN below three.
     """
@@ -215,17 +215,17 @@ class Verdict:
 
     @property
     def decided(self) -> int:
-        """Number of measured cells that can be told, or failed; without those that agree by design."""
+        """Number of measured cells that are compared or failed; cells that agree by design do not count."""
         return self.measured - self.by_design - sum(self.undecided.values())
 
     @classmethod
     def of(cls, cells: pd.DataFrame, rows: Sequence[str] = ROW) -> Verdict:
         """Judge a table by its cells, from `judged`.
 
-        Cells that cannot be told, or agree by design, count neither for nor against. "reproduced" means that at least
-        five can be told, that none failed, and that none of four tests is significant at 5 %: of the number of cells
-        outside, the one furthest outside (Bonferroni), the distances of all together (Fisher 1925, Brown 1975) and the
-        mean signed difference.
+        Undecided cells and cells that agree by design do not count. "reproduced" means that at least five cells are
+        compared, that none failed, and that none of four tests is significant at 5 %: of the number of cells that
+        agree, of the furthest cell (Bonferroni), of all distances together (Fisher 1925, Brown 1975), and of the mean
+        signed difference.
 
         Args:
             cells: from `judged`.
@@ -334,9 +334,9 @@ class Verdict:
             return ""
         off = f"{EQUIVALENT:.0%}".replace("%", " %")
         text = (
-            f" (by chance {self.by_chance}; if all were {off} off, {self.if_off:.1f}); {self.equivalent} are "
-            f"equivalent within {off} and {self.further} further away (one-sided tests); mean difference "
-            f"{self.shift}, icy's value is larger in {self.upwards}"
+            f" (by chance {self.by_chance}; if all were {off} off, {self.if_off:.1f}); equivalent within {off} are "
+            f"{self.equivalent}, further away {self.further} (one-sided tests); mean difference {self.shift}, icy's "
+            f"value is larger in {self.upwards}"
         )
         if self.together < 1 - CONFIDENCE:
             text += f"; all together are further away than chance allows (Fisher's p {p_text(self.together)})"
@@ -358,7 +358,7 @@ def _word(told: int, agree: int, failed: int, undecided: int, passed: bool) -> s
 
 
 def _passed(told: pd.DataFrame, tests: Sequence[float]) -> bool:
-    """Return whether neither the furthest cell nor any of the other tests, by their p-values, is significant."""
+    """Return whether all tests, given by their p-values, and that of the furthest cell are not significant."""
     far = told["verdict"].ne("agrees") & (told["p"] * len(told) < 1 - CONFIDENCE)
     return not far.any() and not any(p < 1 - CONFIDENCE for p in tests)
 
@@ -383,9 +383,9 @@ def _agree_if_off(told: pd.DataFrame) -> float:
 def _signed(told: pd.DataFrame, relative: bool) -> NDArray[np.float64]:
     """Return signed differences of icy from the paper, which change their sign if the two are exchanged."""
     ours, theirs = (told[name].to_numpy(float) for name in ("icy", "published"))
-    if not relative:
-        return np.asarray(ours - theirs)
-    return np.asarray(np.log(np.maximum(ours, LEAST_RATIO)) - np.log(np.maximum(theirs, LEAST_RATIO)))
+    if relative:
+        ours, theirs = (np.log(np.maximum(one, LEAST_RATIO)) for one in (ours, theirs))
+    return np.where(np.abs(ours - theirs) < LEAST_SPREAD, 0.0, ours - theirs)
 
 
 def _gap(cells: pd.DataFrame) -> float:

@@ -5,7 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from types import ModuleType
 
+import pandas as pd
 import pytest
+
+from icy.analysis.literature.verdicts import ROW, Verdict
+from tests.pages import text
 
 from .helpers import benchmark
 
@@ -54,3 +58,32 @@ def test_what_is_named_is_all_that_is_read(reproduce: ModuleType) -> None:
     assert set(done.cells["model"]) == {"kNN"}
     assert set(done.cells["representation"]) == {"soft"}
     assert not (done.cells["verdict"] == "missing").any()
+
+
+def test_the_documentation_compares_both_grids_on_the_same_cells() -> None:
+    files = ("perkins21-table13-check_every-400", "perkins21-table13")
+    wide, usual = (pd.read_csv(f"benchmarks/reproduced/{name}.csv").query("verdict != 'missing'") for name in files)
+    which = ["representation", "model", "hidden_size", "grammar"]
+    same = usual.merge(wide[which], on=which)
+    found = [Verdict.of(cells) for cells in (wide, same)]
+    assert [one.decided for one in found] == [40, 40]
+    page = " ".join(text("docs/from-results-to-a-paper.md").split())
+    assert f"{found[1].agree} agree instead of {found[0].agree}" in page
+    assert f"{found[1].mean_difference:.3f} instead of {found[0].mean_difference:.3f}" in page
+    assert f"below the printed accuracies, by {-Verdict.of(usual).mean_difference:.3f} on average" in page
+
+
+@pytest.mark.slow
+def test_the_summary_has_the_verdicts_of_the_cells_on_file() -> None:
+    lines = [line for line in text("benchmarks/reproduced/README.md").splitlines() if line.startswith("| [")]
+    for line in lines:
+        _, _, measured, *row = (one.strip() for one in line.strip("|").split("|"))
+        name = line.partition("](")[2].partition(".md)")[0]
+        cells = pd.read_csv(f"benchmarks/reproduced/{name}.csv", dtype={"equivalence": object})
+        of_metrics = cells["measure"].eq("residual_entropy").all()
+        found = Verdict.of(cells, ("representation", "grammar") if of_metrics else ROW)
+        off = row.pop(4)  # the cells on file are rounded
+        assert off == "-" or float(off) == pytest.approx(found.if_off, abs=0.1)
+        assert measured == f"{found.measured} of {found.cells}"
+        counts = [found.decided, found.agree, found.by_chance, found.phrase, found.equivalent, found.further]
+        assert row == [str(one) for one in (*counts, found.shift, found.upwards, found.by_design)]

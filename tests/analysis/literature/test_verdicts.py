@@ -151,6 +151,8 @@ def test_cells_that_all_lie_to_one_side_are_a_drift() -> None:
     assert (verdict.mean_difference_p, verdict.larger, verdict.larger_p) == (2 / 2**8, 1, 2 / 2**8)
     assert verdict.word == "reproduced in part"
     assert "mean difference +4.0 % (p 0.0078, 8 rows), icy's value is larger in 100 % (p 0.0078)" in str(verdict)
+    equal = Verdict.of(cells.assign(icy=0.1 + 0.2, published=0.3))  # but for rounding
+    assert (equal.mean_difference, equal.larger, equal.larger_p) == (0, 0.5, 1)
     one = Verdict.of(cells.assign(model="FC2L"))
     assert math.isnan(one.mean_difference_p)
     assert "+4.0 % (no test: 1 row)" in str(one)
