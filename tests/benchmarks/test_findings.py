@@ -118,7 +118,7 @@ def test_a_sentence_that_the_records_do_not_support_is_an_error(monkeypatch: pyt
 
 
 def test_every_model_of_the_atlas_has_a_family(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = benchmark("findings", monkeypatch)
+    bench = benchmark("findings_data", monkeypatch)
     assert set(bench.probes()["model"].map(bench.family_of)) == set(bench.FAMILIES)
 
 
