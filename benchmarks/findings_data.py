@@ -188,7 +188,8 @@ def mixed_of(table: Table, grammar: str) -> Estimate:
         return Estimate("-")
     parts = runs.assign(cell=runs["model"].map(cluster_of), architecture=runs["model"].str.partition(":")[0])
     effects = [name for name in ("cell", "architecture", "model", "seed") if parts[name].nunique() > 1]
-    mean, low, high = mixed_effects(parts, effects).means.loc["mean", ["mean", "low", "high"]].astype(float)
+    found = mixed_effects(parts, effects).means
+    mean, low, high = (float(found[name].iloc[0]) for name in ("mean", "low", "high"))
     return Estimate(f"{number(mean)} ({number(low)} to {number(high)})", low, high)
 
 
