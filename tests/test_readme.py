@@ -21,7 +21,7 @@ from tests.pages import ROOT, code, commands, text
 
 pytestmark = pytest.mark.usefixtures("without_long_checks")
 README = "README.md"
-MOST_BYTES, MOST_OF_A_PICTURE = 9_000, 120_000
+MOST_BYTES, MOST_OF_A_PICTURE = 9_500, 120_000
 NUMBER = r"\d+(?:\.\d+)?"
 PRINTED = {
     "docs/grammars.md": ["show all --meanings 3x4 --word-length 2 --seed 123"],
