@@ -13,7 +13,10 @@ from icy.languages.meanings import MeaningSpace
 from .record import Record, checks_of, config_text
 
 MOST_STEPS = 10**10  # of a training, a day or many: whose checks are found in a moment
-BELOW = 3.0  # standard deviations of a reading below the target, where the line through the readings begins
+BELOW = 5.0  # standard deviations of a reading below the target, where the line through the readings begins
+RECENT = 8  # readings by which a curve that flattens is known: the last half of the updates, on a geometric grid
+LEAST_EARLIER = 4  # readings before the recent ones, to compare with
+LEAST_SLOPE = 0.02  # of a curve that flattens, per unit of the logarithm of the updates
 # Correlation of the readings of concat and perm at one evaluation, which are of the same meanings: 0.2 to 0.8 in six
 # models, 0.5 in the mean (benchmarks/resolution.py). Other grammars are seldom learned between the same evaluations.
 SHARED = 0.5
@@ -70,8 +73,10 @@ def crossing_uncertainty(record: Record | None, crossing: float, settings: Train
     A reading is the share of right answers among the meanings of an evaluation. Its standard deviation is that of
     independent answers, one per attribute of a receiver and one per token of a sender. Divided by the slope of the
     curve at the target, it is an uncertainty in updates. The slope is that of a line through the readings from BELOW
-    standard deviations below the target up to the crossing. Where steps are interpolated, the two readings around the
-    crossing count by their weights; on a fixed grid of evaluations the spacing of the grid is added in squares.
+    standard deviations below the target up to the crossing; of a curve that flattens, at most that of its last RECENT
+    readings, since a reading that is too high by chance ends the training. Where steps are interpolated, the two
+    readings around the crossing count by their weights; on a fixed grid of evaluations the spacing of the grid is added
+    in squares.
 
     Args:
         record: of the run, with its curve; None if it is not known.
@@ -106,6 +111,8 @@ def _around(record: Record, crossing: float, settings: TrainingSettings) -> dict
     slope = _slope(points[first : last + 1])
     if slope <= 0:
         slope = (high - low) / (after - before)
+    if (flat := _flattened(points[: last + 1])) is not None:
+        slope = min(slope, flat / crossing)
     weight = min(1.0, max(0.0, (crossing - before) / (after - before)))
     parts = ((before, (1 - weight) * noise[last - 1]), (after, weight * noise[last]))
     return {int(check): part / slope / crossing for check, part in parts}
@@ -121,6 +128,18 @@ def _slope(points: list[tuple[float, float]]) -> float:
     """Return the slope of the line of least squares through some points."""
     x, y = (sum(values) / len(points) for values in zip(*points, strict=True))
     return sum((a - x) * (b - y) for a, b in points) / sum((a - x) ** 2 for a, _ in points)
+
+
+def _flattened(points: list[tuple[float, float]]) -> float | None:
+    """Return the slope of the last RECENT readings over the logarithm of the updates, if the curve was steeper before.
+
+    None for other curves, and for those with few readings.
+    """
+    on_log = [(math.log(steps), accuracy) for steps, accuracy in points if steps > 0]
+    recent, earlier = on_log[-RECENT:], on_log[-2 * RECENT : 1 - RECENT]
+    if len(earlier) < LEAST_EARLIER or (slope := _slope(recent)) >= _slope(earlier):
+        return None
+    return max(slope, LEAST_SLOPE)
 
 
 def _spacing(settings: TrainingSettings, steps: float) -> float:
