@@ -78,7 +78,7 @@ def test_a_flat_curve_leaves_more_of_a_ratio_open() -> None:
     about = {"crossing": 105.0, "baseline_crossing": 105.0, "steps": 110, "target": 0.8}
     flat = checked("rot", {}, curve=[[83, 0.5], [91, 0.755], [100, 0.79], [110, 0.81]], **about)
     noise = math.sqrt(0.8 * 0.2 / 20 / 128)
-    slope = np.polyfit([83, 91, 100, 110], [0.5, 0.755, 0.79, 0.81], 1)[0]  # 0.755 is less far below it
+    slope = np.polyfit([91, 100, 110], [0.755, 0.79, 0.81], 1)[0]
     found = float(crossing_uncertainty(flat, 105, TrainingSettings()))
     assert found == pytest.approx(math.hypot(0.5, 0.5) * noise / slope / 105)
     receiver = {**flat, "side": "receiver", "curve": [[91, 0.5], [100, 0.79], [110, 0.81]]}  # of 5 attributes
@@ -86,7 +86,7 @@ def test_a_flat_curve_leaves_more_of_a_ratio_open() -> None:
     found = float(crossing_uncertainty(receiver, 105, TrainingSettings()))
     assert found == pytest.approx(math.hypot(0.5, 0.5) * 2 * noise / slope / 105)
     steps = [int(30 * 1.1**n) for n in range(15)]
-    levels = [0.2, 0.3, 0.4, 0.5, 0.6, 0.65, 0.7] + [0.76, 0.765, 0.77, 0.775, 0.78, 0.785, 0.79, 0.81]
+    levels = [0.2, 0.3, 0.4, 0.5, 0.6, 0.65, 0.7, 0.76, 0.765, 0.77, 0.775, 0.78, 0.785, 0.79, 0.81]
     slows = checked("rot", {}, curve=[list(point) for point in zip(steps, levels, strict=True)], **about)
     slope = np.polyfit(np.log(steps[-8:]), levels[-8:], 1)[0] / 105
     found = crossing_uncertainty(slows, 105, TrainingSettings()).readings[steps[-2]]
