@@ -206,6 +206,7 @@ def page(models: list[str]) -> str:
     """Return the page."""
     headings = ["model", "meanings", "grammars", "concat", "ratios", "claimed", "real", "claimed / real", "mean error"]
     of_checks = [[model, ROWS[model], f"{costs()[model][0]:.1%}", costs()[model][1]] for model in ROWS]
+    left = [model for model in ROWS if model not in models]
     parts = [
         "# How finely ratios are resolved",
         """Made by `python benchmarks/resolution.py`: perm, rot and proj at three seeds, cut at 4; of receivers FC and
@@ -218,9 +219,9 @@ def page(models: list[str]) -> str:
         target, of concat's run and the grammar's, added in squares. Answers count as independent. Two runs of a seed
         that reach the target between the same checks read the same meanings there, which mostly happens on perm: such
         readings count with a correlation of 0.5. With 10 ratios, *real* itself is uncertain by about a quarter.""",
-        """The resolution does not hold the mean error. Shufdet is the hardest case for receivers FC and FC2L: accuracy
-        stays just below the target for a long time, so the first crossing is much too early, and the resolution is
-        smaller than the error.""",
+        f"""The resolution does not hold the mean error. Shufdet is the hardest case for receivers FC and FC2L: accuracy
+        stays just below the target for a long time, so that the first crossing is early, and the resolution is smaller
+        than the error. Not measured: {", ".join(left) or "none"}.""",
         markdown_table(headings, [found for model in models for found in lines(model, ROWS[model])]),
         f"On {device_name('cpu')}; {describe_versions()}.",
         "## The first crossing of a noisy curve is early",
