@@ -127,7 +127,7 @@ def answers_of(record: Record) -> int:
 def _slope(points: list[tuple[float, float]]) -> float:
     """Return the slope of the line of least squares through some points."""
     x, y = (sum(values) / len(points) for values in zip(*points, strict=True))
-    return sum((a - x) * (b - y) for a, b in points) / sum((a - x) ** 2 for a, _ in points)
+    return float(sum((a - x) * (b - y) for a, b in points) / sum((a - x) ** 2 for a, _ in points))
 
 
 def _flattened(points: list[tuple[float, float]]) -> float | None:
