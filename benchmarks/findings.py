@@ -61,7 +61,7 @@ SPEAKERS = HERE / "sweeps" / "games-speakers.toml"
 REPRODUCED = HERE / "reproduced" / "README.md"
 RESULTS, RECORDS = HERE / "findings" / "results", HERE / "findings" / "records.parquet"
 BUDGET = HERE / "atlas" / "budget.parquet"
-PACKS = (RECORDS, *(HERE / name / "records.parquet" for name in ("atlas", "reproduced", "games")))
+PACKS = (RECORDS, BUDGET, *(HERE / name / "records.parquet" for name in ("atlas", "reproduced", "games")))
 ALL_GRAMMARS = ("concat", *GRAMMARS)
 LEARNED = tuple(grammar for grammar in GRAMMARS if grammar != "hol")  # nobody learns `hol` in the papers' space in time
 REST = ("recurrent", "hierarchical", "attention")  # families besides fully connected networks and the one convolution
@@ -205,11 +205,10 @@ def families() -> Finding:
         in {one["concat"]:.0f} and `shufdet` in more than {one["shufdet"]:,.0f}. Senders with attention learn `concat`
         in {spread(attention["concat"])} and `shufdet` in {spread(attention["shufdet"])}. The receivers FC and FC2L
         learn `concat` in {fast.iloc[0]:.0f} and {fast.iloc[1]:.0f} updates, so that their daggers mean
-        {limits.iloc[0]:.0f} and {limits.iloc[1]:.0f} updates, and do not show that they need more than others.
+        {limits.iloc[0]:.0f} and {limits.iloc[1]:.0f} updates, which does not show that they need more than others.
         """,
     )
-    if BUDGET.exists():
-        more += " " + _common_budget(lines, columns, others)
+    more += " " + _common_budget(lines, columns, others)
     return Finding(
         "Fully connected networks",
         result,
@@ -234,19 +233,21 @@ def _common_budget(lines: list[list[str]], columns: Sequence[str], others: pd.Da
     budget = f"{int(common.runs['max_updates'].iloc[0]):,}"
     for name in common.models:
         side, _, short = name.partition("/")
-        what = f"{side}s: {short}, updates, of {budget}"
+        what = f"{side}s: {short}, updates of at most {budget}"
         lines.append([what, "", *each(common.only([name]), ("concat", *columns))])
     runs = common.runs.groupby(["model", "grammar"])
     reached, last = runs["cut"].agg(lambda cut: int((~cut.astype(bool)).sum())), runs["accuracy"].mean()
     one, two = "sender/FC1L", "sender/FC2L"
+    never = (one, "receiver/FC1L", "receiver/FC2L")
     free, middle = np.exp(common.values.loc[two]), others.median()
     return supported(
-        not common.cut.loc[two].any() and reached[one, "rot"] == reached[one, "pairsum"] == 0,
+        not common.cut.loc[two].any() and all(reached[name, g] == 0 for name in never for g in ("rot", "pairsum")),
         f"""
         Trained for {budget} updates whatever `concat` takes (`atlas-budget.md`), FC2L learns `rot` in
         {free["rot"]:,.0f} and `pairsum` in {free["pairsum"]:,.0f} (medians of the others, in which cut runs count as
         they are: {middle["rot"]:,.0f} and {middle["pairsum"]:,.0f}); FC1L learns `shufdet` in {reached[one, "shufdet"]}
-        of 3 runs, with accuracies of {last[one, "rot"]:.2f} on `rot` and {last[one, "pairsum"]:.2f} on `pairsum`.""",
+        of 3 runs; it and the receivers FC1L and FC2L learn neither `rot` nor `pairsum`, with accuracies of
+        {spread((last[name, g] for name in never for g in ("rot", "pairsum")), "{:.2f}")}.""",
     )
 
 

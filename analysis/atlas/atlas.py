@@ -124,7 +124,7 @@ class Atlas:
 
     def __post_init__(self) -> None:
         if missing := [name for name in SETTING if name not in self.table]:  # of an older version of icy
-            object.__setattr__(self, "table", self.table.assign(**dict.fromkeys(missing, pd.NA)))
+            object.__setattr__(self, "table", self.table.assign(**dict.fromkeys(missing, math.nan)))
 
     def to_dataframe(self) -> pd.DataFrame:
         """Return a row per replicate, in long form."""
