@@ -243,11 +243,11 @@ def _common_budget(lines: list[list[str]], columns: Sequence[str], others: pd.Da
     return supported(
         not common.cut.loc[two].any() and all(reached[name, g] == 0 for name in never for g in ("rot", "pairsum")),
         f"""
-        Trained for {budget} updates whatever `concat` takes (`atlas-budget.md`), FC2L learns `rot` in
+        Trained for {budget} updates whatever `concat` takes (`atlas-budget.md`), the sender FC2L learns `rot` in
         {free["rot"]:,.0f} and `pairsum` in {free["pairsum"]:,.0f} (medians of the others, in which cut runs count as
-        they are: {middle["rot"]:,.0f} and {middle["pairsum"]:,.0f}); FC1L learns `shufdet` in {reached[one, "shufdet"]}
-        of 3 runs; it and the receivers FC1L and FC2L learn neither `rot` nor `pairsum`, with accuracies of
-        {spread((last[name, g] for name in never for g in ("rot", "pairsum")), "{:.2f}")}.""",
+        they are: {middle["rot"]:,.0f} and {middle["pairsum"]:,.0f}). The sender FC1L learns `shufdet` in
+        {reached[one, "shufdet"]} of 3 runs; it and the receivers FC1L and FC2L do not learn `rot` or `pairsum`
+        (accuracies of {spread((last[name, g] for name in never for g in ("rot", "pairsum")), "{:.2f}")}).""",
     )
 
 
