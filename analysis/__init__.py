@@ -22,6 +22,7 @@ _WHERE = {
     "Comparison": "tables.differences",
     "Equivalence": "statistics",
     "Placement": "atlas.placement",
+    "MixedEffects": "mixed",
     "PublishedTable": "literature.catalogue",
     "WithinOrder": "correlations",
     "across_models": "correlations",
@@ -32,6 +33,7 @@ _WHERE = {
     "end_to_end_table": "tables.end_to_end",
     "equivalence": "statistics",
     "find_table": "literature.catalogue",
+    "mixed_effects": "mixed",
     "paired_tests": "tables.paired",
     "plots": "plots",
     "published": "literature.catalogue",
@@ -47,6 +49,7 @@ __all__ = [
     "BiasTable",
     "Comparison",
     "Equivalence",
+    "MixedEffects",
     "Placement",
     "PublishedTable",
     "WithinOrder",
@@ -58,6 +61,7 @@ __all__ = [
     "end_to_end_table",
     "equivalence",
     "find_table",
+    "mixed_effects",
     "paired_tests",
     "plots",
     "published",
@@ -74,6 +78,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors, wh
     from .correlations import AcrossModels, WithinOrder, across_models, reliability, within_model_order
     from .literature.agreement import end_to_end_agreement
     from .literature.catalogue import PublishedTable, find_table, published, published_tables
+    from .mixed import MixedEffects, mixed_effects
     from .statistics import Equivalence, equivalence
     from .tables.bias import bias_table, difference_table
     from .tables.differences import Comparison, compare

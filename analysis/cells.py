@@ -18,7 +18,7 @@ from .statistics import LogSummary, Values, log_summary, student
 CUT = "†"  # marks a mean over runs of which some were cut at the cap
 CAP_SLACK = 0.05  # how far below a cut ratio another still counts as cut
 NOTED = "‡"  # marks a value that the sizes of its table determine or bound
-COARSE = "~"  # marks a mean whose checks leave more open than its seeds vary
+COARSE = "~"  # marks a mean of ratios that the readings leave more uncertain than they vary over seeds
 SPREADS: dict[str, tuple[str, Callable[[Values], float]]] = {  # name: (description, function)
     "sd": ("standard deviation over seeds", lambda v: float(v.std(ddof=1))),
     "sem": ("standard error of the mean", lambda v: float(v.std(ddof=1)) / math.sqrt(len(v))),
@@ -74,9 +74,12 @@ class Cell:
         log: of ratios, their summary on the log scale, or that of their quotients to others.
         p: of differences, the p-value of a paired test, corrected for the number of cells of the table; of metrics, the
             p-value of a permutation test; NaN without.
-        resolution: how much of the mean the checks leave open, as a share of it; NaN if unknown.
+        resolution: uncertainty of a run's ratio from its readings, as a share (`icy.records.resolution`), in the root
+            mean square over runs; NaN if unknown.
         coarse: whether that is more than the seeds vary.
         row_seeds: number of seeds of its row in a table, if it has fewer runs; else 0.
+        updates: of ratios, the mean updates to the target; NaN if unknown. Cut runs count with their last update, so
+            that the true mean is larger.
         why: of metrics, the reasons for undefined values; empty if all are defined, None of other results.
         note: of metrics, the reasons for values that the sizes of their tables determine or bound.
     """
@@ -93,6 +96,7 @@ class Cell:
     resolution: float = math.nan
     coarse: bool = False
     row_seeds: int = 0
+    updates: float = math.nan
     why: str | None = None
     note: str = ""
 
@@ -112,7 +116,8 @@ class Cell:
             low, high = self.log.interval
             centre = math.nan if self.log.bound else self.log.centre
             more |= dict(zip(LOG_COLUMNS, (centre, self.log.factor("sd"), low, high), strict=True))
-        more |= {name: v for name, v in (("p", self.p), ("resolution", self.resolution)) if math.isfinite(v)}
+        numbers = {"updates": self.updates, "p": self.p, "resolution": self.resolution}
+        more |= {name: v for name, v in numbers.items() if math.isfinite(v)}
         if self.reference is not None:
             about = self.reference
             more |= dict(zip(OTHER_COLUMNS, (about.mean, about.error, about.distance), strict=True))
@@ -120,9 +125,11 @@ class Cell:
         return {**shown, **{k: finite(v) for k, v in more.items()}, **reasons}
 
     def below(self, what: str, decimals: int, spread: str) -> str:
-        """Return what stands in a line below the cell: "log" or "p"; "" for nothing."""
+        """Return the text of a line below the cell: "log", "updates" or "p"; "" for nothing."""
         if what == "p":
             return "" if math.isnan(self.p) else p_text(self.p)
+        if what == "updates":
+            return "" if math.isnan(self.updates) else f"{'> ' * bool(self.cut)}{updates_text(self.updates)}"
         return "" if self.log is None or math.isnan(self.log.centre) else self.log.text(decimals, spread)
 
     def text(self, decimals: int, signed: bool = False) -> str:
@@ -160,7 +167,7 @@ def ratio_cell(part: pd.DataFrame, spread: str) -> Cell:
     """Return the cell of some ratios, with their summary on the log scale, and whether their checks were too coarse.
 
     Args:
-        part: as for `cell_of`; a column `resolution` says how much of a ratio its checks leave open, as a share of it.
+        part: as for `cell_of`; a column `resolution` has the relative uncertainty of a ratio from its readings.
         spread: a name of SPREADS.
     """
     cell = cell_of(part, spread)
@@ -172,9 +179,45 @@ def ratio_cell(part: pd.DataFrame, spread: str) -> Cell:
     log = log_summary(values, part["cut"].to_numpy(bool)[good])
     checks = part["resolution"].to_numpy(float, na_value=math.nan)[good] if "resolution" in part else values[:0]
     known = checks[~np.isnan(checks)]
-    open_ = float(known.mean()) if len(known) else math.nan
+    open_ = math.sqrt(float((known**2).mean())) if len(known) else math.nan
     varies = float(values.std(ddof=1)) / cell.mean if cell.seeds > 1 and cell.mean else math.nan
     return replace(cell, log=log, resolution=open_, coarse=bool(open_ > varies))
+
+
+def with_updates(cell: Cell, part: pd.DataFrame) -> Cell:
+    """Return the cell of some ratios with the mean updates to the target (`updates_to_target`)."""
+    if not cell.seeds or "steps" not in part:
+        return cell
+    good = ~part["failed"].to_numpy(bool) & part["value"].notna().to_numpy()
+    found = updates_to_target(part)[good]
+    known = found[~np.isnan(found)]
+    return replace(cell, updates=float(known.mean())) if len(known) else cell
+
+
+def updates_to_target(long: pd.DataFrame) -> Values:
+    """Return the updates of each run to the target: interpolated, else at the check; of cut runs those made.
+
+    Args:
+        long: a long table with the columns `steps` and, if interpolated, `crossing`.
+
+    Returns:
+        A number per row; NaN where it is unknown.
+    """
+    steps = long["steps"].to_numpy(float, na_value=math.nan)
+    if "crossing" not in long:
+        return steps
+    crossing = long["crossing"].to_numpy(float, na_value=math.nan)
+    return np.where(np.isnan(crossing), steps, crossing)
+
+
+def updates_text(updates: float) -> str:
+    """Format a number of updates, small ones with a decimal.
+
+    Example:
+        >>> updates_text(3.91), updates_text(10000)
+        ('3.9', '10,000')
+    """
+    return f"{updates:.1f}" if updates < 10 else f"{updates:,.0f}"
 
 
 def cell_of_values(values: pd.Series[float], spread: str) -> Cell:

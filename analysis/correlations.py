@@ -289,7 +289,7 @@ def _spearman_brown(values: Values) -> float:
     """Return the reliability of means over seeds, by the mean correlation of two seeds."""
     ranks, seeds = scipy.stats.rankdata(values, axis=0), values.shape[1]
     one = float(np.mean([_pearson(ranks[:, a], ranks[:, b]) for a in range(seeds) for b in range(a)]))
-    return seeds * one / (1 + (seeds - 1) * one)
+    return float(seeds * one / (1 + (seeds - 1) * one))
 
 
 def _pearson(a: Values, b: Values) -> float:

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 FILE = ATLAS_FILE  # of the atlas that comes with icy
 ABOUT = b"icy atlas"  # key of `Atlas.about` in the metadata of a file
 # Columns in which rows must agree for their values to be comparable, and the columns that identify a row among these.
-SETTING = ["side", "representation", "protocol", "meanings", "vocab_size", "word_length", "target", "cap", "held_out",
-           "split", "preset", "settings"]  # fmt: skip
+SETTING = ["side", "representation", "protocol", "meanings", "vocab_size", "word_length", "target", "cap",
+           "max_updates", "held_out", "split", "preset", "settings"]  # fmt: skip
 MODEL = ["model", "hidden_size", "options"]
 
 
@@ -121,6 +121,10 @@ class Atlas:
         except OSError as error:
             raise StoreError(f"Cannot write {path}: {error.strerror or error}.") from error
         return path
+
+    def __post_init__(self) -> None:
+        if missing := [name for name in SETTING if name not in self.table]:  # of an older version of icy
+            object.__setattr__(self, "table", self.table.assign(**dict.fromkeys(missing, math.nan)))
 
     def to_dataframe(self) -> pd.DataFrame:
         """Return a row per replicate, in long form."""
@@ -272,7 +276,9 @@ def _sides(grammar: str) -> tuple[str, ...]:
 
 def _setting(row: pd.Series[Any]) -> str:
     """Return a setting in words."""
-    parts = [f"{row['protocol']} to {row['target']:g}", str(row["representation"]), f"meanings {row['meanings']}"]
+    parts = [f"{row['protocol']} to {row['target']:g}"]
+    parts += [] if pd.isna(row["max_updates"]) else [f"{row['max_updates']} updates of each grammar"]
+    parts += [str(row["representation"]), f"meanings {row['meanings']}"]
     parts += [f"{LETTERS[name]}={row[name]}" for name in ("vocab_size", "word_length")]
     parts += [f"{row['held_out']:g} held out ({row['split']})"] if not pd.isna(row["held_out"]) else []
     parts += [f"preset {row['preset']}"] if row["preset"] != "default" else []

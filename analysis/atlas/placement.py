@@ -139,7 +139,7 @@ class Placement:
         thin = [f"{g} ({len(self.others) - n} of {len(self.others)})" for g, n in lacking.items() if n]
         made = f"{self.atlas}: {counted(about['runs'], 'run')}, {' to '.join(dict.fromkeys(about['made']))}"
         notes = [made, *([f"not every model has every grammar: {', '.join(thin)}"] if thin else [])]
-        return [*notes, *(["ratios were cut at the cap, and the true ones are larger"] if self.cut else [])]
+        return [*notes, *(["ratios were cut, and the true ones are larger"] if self.cut else [])]
 
     def __repr__(self) -> str:
         parts = [f"{sentence}\n\n{_formatted(table).to_string(index=False)}" for sentence, table in self._tables()]

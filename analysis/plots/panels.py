@@ -193,7 +193,7 @@ def title_and_notes(long: pd.DataFrame, spread: str | None = None) -> tuple[str,
         of_ratios = f"{SPREADS[spread][0]}, of ratios on the log scale"
         notes = [note.replace(SPREADS[spread][0], of_ratios) for note in notes]
     if notes and notes[0].startswith("mean ±") and (long["cut"].astype(bool) & long["measure"].eq("ratio")).any():
-        notes[0] += "; error bars end at the cap"
+        notes[0] += "; error bars end at the cap" if long["cap"].notna().any() else ""
     return table.title, notes
 
 

@@ -210,7 +210,7 @@ def _series(ax: Axes, line: Line, points: Sequence[Point], look: style.Look, asi
     if aside:  # errors of many models would hide their marks
         bars.set(alpha=0.35, zorder=1)
     for place, mean, (_, up), (_, cell) in zip(sizes, means, errors, points, strict=True):
-        if cell.cut and line.cap < math.inf:
+        if cell.cut and line.long["measure"].iloc[0] == "ratio":
             start = mean + up
             ax.annotate("", (place, start * 1.5), (place, start), arrowprops={**style.ARROW, "color": look.colour})
 

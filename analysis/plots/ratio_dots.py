@@ -94,7 +94,7 @@ def _panel(ax: Axes, part: Block, looks: dict[str, style.Look], spread: str, end
     ax.set_xscale("log")
     ax.set(xlim=ends, ylim=(len(lines) - 0.5, -0.5))
     ax.axvline(1, color="black", linewidth=0.8, zorder=1)
-    for cap in sorted({float(cap) for cap in part.long.loc[part.long["cut"].astype(bool), "cap"]}):
+    for cap in sorted({float(cap) for cap in part.long.loc[part.long["cut"].astype(bool), "cap"].dropna()}):
         ax.axvline(cap, color=style.GREY, linewidth=0.8, linestyle=":", zorder=1)
         ax.annotate("cap", (cap, 1), (0, 1), xycoords=("data", "axes fraction"), textcoords="offset points",
                     ha="center", va="bottom", fontsize=style.SMALL, color=style.DIM)  # fmt: skip

@@ -12,7 +12,7 @@ import pandas as pd
 from icy.analysis import style
 from icy.analysis.atlas.atlas import MODEL, SETTING, Atlas
 from icy.analysis.atlas.placement import LISTED_NEIGHBOURS, MIN_SHARED
-from icy.analysis.cells import LEAST_RATIO
+from icy.analysis.cells import LEAST_RATIO, updates_text, updates_to_target
 from icy.analysis.order import in_order
 from icy.analysis.plots.tradeoff_front import COMPOSITIONAL, NOISE
 from icy.analysis.wording import heading
@@ -119,6 +119,16 @@ def _models(part: pd.DataFrame) -> list[tuple[list[str], str, pd.DataFrame]]:
     return found
 
 
+def _updates(rows: pd.DataFrame) -> dict[str, str]:
+    """Return the mean updates to the target by grammar, as text; nothing of what is no ratio."""
+    ratios = rows[rows["measure"].eq("ratio")]
+    found = ratios.assign(updates=updates_to_target(ratios)).groupby("grammar").agg({"updates": "mean", "cut": "any"})
+    return {
+        str(grammar): f"{'> ' * bool(cut)}{updates_text(updates)}"
+        for grammar, updates, cut in found.dropna(subset="updates").itertuples()
+    }
+
+
 def _model(key: list[str], label: str, rows: pd.DataFrame, grammars: list[str]) -> dict[str, Any]:
     values = {grammar: part["value"].dropna() for grammar, part in rows.groupby("grammar")}
     return {
@@ -128,6 +138,7 @@ def _model(key: list[str], label: str, rows: pd.DataFrame, grammars: list[str]) 
         "parameters": _plain(rows["parameters"].iloc[0]),
         "source": _source(str(rows["model"].iloc[0])),
         "means": {g: float(values[g].mean()) for g in grammars if g in values and len(values[g])},
+        "updates": _updates(rows),
         "seeds": {g: len(values[g]) for g in grammars if g in values and len(values[g])},
         "cut": [str(g) for g in rows[rows["cut"].astype(bool) & rows["measure"].eq("ratio")]["grammar"].unique()],
     }
@@ -190,7 +201,7 @@ def _coordinate(value: float, ratio: bool) -> float:
 
 
 def _plain(value: Any) -> Any:
-    if value is None or (isinstance(value, float) and math.isnan(value)):
+    if pd.isna(value):
         return None
     return value.item() if hasattr(value, "item") else value
 
@@ -212,8 +223,8 @@ def _body(atlas: Atlas, settings: list[dict[str, Any]]) -> str:
         "Choose what was measured, point at a model or choose it in the table, or place results of your own."
     )
     of_ratios = atlas.table[atlas.table["measure"].eq("ratio")]
-    cut = ", and those cut at the cap are larger in truth (†)" if of_ratios["cut"].any() else ""
-    ratios = f"Ratios are of updates to concat's{cut}. " if len(of_ratios) else ""
+    cut = ", and those that were cut are larger in truth (†)" if of_ratios["cut"].any() else ""
+    ratios = f"Ratios are of updates to concat's{cut}; the updates are below. " if len(of_ratios) else ""
     return f"""
 <header><h1>{TITLE}</h1><p>{intro}</p></header>
 <section aria-labelledby="space-title"><h2 id="space-title">Bias space</h2>

@@ -186,8 +186,9 @@ def _row(section: Section, line: int) -> str:
         if cell is None:
             parts.append("<td>-</td>")
             continue
-        below = [cell.below(what, table.decimals, table.spread) for what in table.below.values()]
-        small = "".join(f"<small>{escaped(text)}</small>" for text in below if text)
+        below = {what: cell.below(what, table.decimals, table.spread) for what in table.below.values()}
+        lines = [f"{text} updates" if what == "updates" else text for what, text in below.items() if text]
+        small = "".join(f"<small>{escaped(text)}</small>" for text in lines)
         beside = "" if cell.reference is None else f"<small>{escaped(cell.reference.text(table.decimals))}</small>"
         mark = f' class="{cell.mark}"' if cell.mark else ""
         value = f' data-value="{cell.mean!r}"' if cell.seeds else ""

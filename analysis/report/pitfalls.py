@@ -9,11 +9,12 @@ PITFALLS = {
     "p-value. Metrics of information are too high on few rows.",
     "Values by construction": "‡ marks a value that the sizes of its table determine or bound, such as ami where no "
     "message occurs twice.",
-    "Cuts": "† marks runs that ended at the cap: the true ratio is larger, and two models that were both cut cannot be "
-    "ranked.",
+    "Cuts": "† marks runs that ended at the cap or the budget: the true ratio is larger, and two models that were both "
+    "cut cannot be ranked.",
     "Seeds": "± is a spread over seeds, as the notes of each table say. A value of few seeds is uncertain: compare "
     "models seed by seed.",
-    "Ratios": "A ratio is relative to concat, with the same model and seed. It says nothing about absolute speed.",
+    "Ratios": "A ratio is relative to concat, with the same model and seed. It says nothing about "
+    "absolute speed: the updates are below it.",
     "Accuracy": "Only the protocol generalise measures on meanings that were not trained on. Senders are right about "
     "tokens (chance 1/V), receivers about attributes (chance 1/K): 80 % of the one is not 80 % of the other.",
     "Presets": "The preset published has the defects of the authors' programs on which printed numbers depend.",

@@ -21,6 +21,7 @@ from icy.analysis.cells import (
     cell_of,
     checked_spread,
     ratio_cell,
+    with_updates,
 )
 from icy.analysis.order import ORDER, in_order, place_of
 from icy.analysis.statistics import LOG_SPREADS
@@ -44,17 +45,17 @@ MEASURE_TITLES = {
     "end_to_end": "accuracy of sender and receiver together",
 }
 CUT_NOTES = {  # what the dagger means, by measure
-    "ratio": "cut at the cap of {cap} in at least one seed: the true ratio is larger",
+    "ratio": "cut at the {limit} in at least one seed: the true ratio is larger",
     "": "training stopped at its limit in at least one seed, before the target",  # of other measures
     "held_out": "not learnt to the target within {cap} times concat's steps in at least one seed; "
     "train_accuracy in the long table says how far",
 }
 UNFINISHED = "(n of m): on n of the row's m seeds"
-LOG, QUOTIENT, P = "log scale", "quotient", "p (Holm)"  # labels of lines below a row
+LOG, QUOTIENT, P, UPDATES = "log scale", "quotient", "p (Holm)", "updates"  # labels of lines below a row
 PARAMETERS = 1  # index of that label
 OF_CELLS = (  # columns of the long table, or of differences, that cells are made from
     *("row", "grammar", "measure", "value", "failed", "cut", "resolution"),
-    *("ours", "theirs", "our_cut", "their_cut", "p"),
+    *("steps", "crossing", "ours", "theirs", "our_cut", "their_cut", "p"),
 )
 CellMaker = Callable[[pd.DataFrame], Cell]
 MOST_DECIMALS = 6
@@ -75,7 +76,8 @@ def bias_table(
     """Make the bias table of some results.
 
     Ratios are positive, skewed and often cut, so below each row of several seeds stands their summary on the log scale:
-    the geometric mean, to be multiplied or divided by its spread (`icy.analysis.statistics.log_summary`).
+    the geometric mean, to be multiplied or divided by its spread (`icy.analysis.statistics.log_summary`). Another line
+    has the mean updates to the target, since a ratio may be large only because concat is learned in few updates.
 
     Args:
         results: a ProbeResult, or a DataFrame in long form, as `icy.records.long_table.to_long` makes.
@@ -89,7 +91,7 @@ def bias_table(
         mark: whether to mark the best and the worst of each column, where at least three rows differ by more than
             their seeds do (one-way analysis of variance, 5 %). Models without parameters, which learn by heart, are
             not considered.
-        log: whether to show ratios on the log scale too.
+        log: whether to add lines below ratios: the log scale, and updates.
         decimals: printed with each number.
 
     Raises:
@@ -150,7 +152,7 @@ def _bias_table(
         arrows,
         [heading(name) for name in grouped],
         compared or called,
-        below={LOG: "log"} if _log_cells(rows) else {},
+        below=({LOG: "log"} if _log_cells(rows) else {}) | ({UPDATES: "updates"} if _counted_cells(rows) else {}),
         spread=spread,
     )
 
@@ -187,7 +189,7 @@ def difference_table(
     both, tests = _tested(both)
     table = _bias_table(both, spread, partial(_difference, spread=spread), mark=False, **options)
     notes = [UNFINISHED if note.startswith(UNFINISHED) else note for note in table.notes]
-    notes = [note for note in notes if not note.startswith((CUT, LOG))]
+    notes = [note for note in notes if not note.startswith((CUT, LOG, UPDATES))]
     cut = [f"{CUT} cut in at least one seed"] if both["cut"].any() else []
     meaning = f"differences, seed by seed, from {name}: above 0, the value is larger here"
     cut += [f"{counted(lone, 'run', 'have')} no counterpart in {name}"] if lone else []
@@ -261,17 +263,17 @@ def _rows(
 
 
 def cell_in_row(part: pd.DataFrame, spread: str, log: bool) -> Cell:
-    """Return the cell of some replicates; of ratios to concat, whether their checks were too coarse.
+    """Return the cell of some replicates; of ratios with their updates, and whether the checks were too coarse.
 
     Args:
         part: replicates of one row and grammar, in long form.
         spread: a name of `icy.analysis.cells.SPREADS`.
-        log: whether to add the summary of ratios on the log scale.
+        log: whether to add the summary of ratios on the log scale, and their updates.
     """
-    if part["measure"].iat[0] != "ratio" or part["grammar"].iat[0] == BASELINE:
+    if part["measure"].iat[0] != "ratio":
         return cell_of(part, spread)
-    cell = ratio_cell(part, spread)
-    return cell if log else replace(cell, log=None)
+    cell = (cell_of if part["grammar"].iat[0] == BASELINE else ratio_cell)(part, spread)
+    return with_updates(cell, part) if log else replace(cell, log=None)
 
 
 def _with_reference(cell: Cell, reference: Reference | None, ratio: bool) -> Cell:
@@ -387,6 +389,7 @@ def _title(long: pd.DataFrame, varying: list[str]) -> str:
     parts = []
     if "protocol" not in varying:
         goal = f", target {shared['target']:g}" if "target" in shared else ""
+        goal += f", {shared['max_updates']} updates of each grammar" if "max_updates" in shared else ""
         protocol = f"{shared['protocol']}: " if "protocol" in shared else ""  # a table made by hand may lack it
         parts.append(f"{protocol}{MEASURE_TITLES.get(first['measure'], first['measure'])}{goal}")
     if first["measure"] == "held_out" and {"held_out", "split"} <= set(shared):
@@ -410,8 +413,11 @@ def _notes(long: pd.DataFrame, spread: str) -> list[str]:
         notes.append(f"mean ± {SPREADS[spread][0]}")
     if long["cut"].any():
         for measure, part in long[long["cut"].astype(bool)].groupby("measure"):
-            caps = ", ".join(f"{cap:g}" for cap in sorted(part["cap"].dropna().unique())) or "?"
-            notes.append(f"{CUT} {CUT_NOTES.get(str(measure), CUT_NOTES['']).format(cap=caps)}")
+            caps, budgets = (_several(part[name]) for name in ("cap", "max_updates"))
+            limits = [f"cap of {caps or '?'}"] if caps or not budgets else []
+            limits += [f"budget of {budgets} updates"] if budgets else []
+            note = CUT_NOTES.get(str(measure), CUT_NOTES[""])
+            notes.append(f"{CUT} {note.format(cap=caps or '?', limit=' or at the '.join(limits))}")
     return [*notes, *_sides(long), *failures(long)]
 
 
@@ -435,6 +441,11 @@ def _chance(sizes: pd.Series[Any], otherwise: str) -> str:
     return f"{1 / int(known[0]):.0%}" if len(known) == 1 and known[0].isdigit() else otherwise
 
 
+def _several(values: pd.Series[Any]) -> str:
+    """Return the different numbers of a column, in order; "" for none."""
+    return ", ".join(f"{value:.10g}" for value in sorted(values.dropna().unique()))
+
+
 def failures(long: pd.DataFrame) -> list[str]:
     """Return a note with the number of failed runs and their errors; nothing if none failed."""
     failed = long[long["failed"].astype(bool)]
@@ -448,7 +459,7 @@ def failures(long: pd.DataFrame) -> list[str]:
 
 def _notes_on_cells(rows: Sequence[TableRow], spread: str) -> list[str]:
     """Return what lines below rows and marks of cells mean."""
-    return [*_log_notes(rows, spread), *_coarse(rows), *_unfinished(rows)]
+    return [*_log_notes(rows, spread), *_updates_note(rows), *_coarse(rows), *_unfinished(rows)]
 
 
 def _log_cells(rows: Sequence[TableRow]) -> list[Cell]:
@@ -467,12 +478,26 @@ def _log_notes(rows: Sequence[TableRow], spread: str) -> list[str]:
     return [f"{LOG}: geometric mean, times or divided by its {LOG_SPREADS[spread]}{cut}"]
 
 
+def _counted_cells(rows: Sequence[TableRow]) -> list[Cell]:
+    """Return the cells of ratios whose updates to the target are known."""
+    return [cell for _, _, cells in rows for cell in cells.values() if not math.isnan(cell.updates)]
+
+
+def _updates_note(rows: Sequence[TableRow]) -> list[str]:
+    """Return what the lines of updates show; nothing without such lines."""
+    cells = _counted_cells(rows)
+    if not cells:
+        return []
+    cut = "; > where a run was cut" if any(cell.cut for cell in cells) else ""
+    return [f"{UPDATES}: mean updates to the target{cut}"]
+
+
 def _coarse(rows: Sequence[TableRow]) -> list[str]:
     """Return a note on cells whose checks leave more open than their seeds vary; nothing if there are none."""
     found = [cell.resolution for _, _, cells in rows for cell in cells.values() if cell.coarse]
     if not found:
         return []
-    return [f"{COARSE} coarse: the checks leave more of the ratio open (up to ±{max(found):.0%}) than the seeds vary"]
+    return [f"{COARSE} uncertain: the readings leave ±{max(found):.0%} of a ratio open, more than it varies over seeds"]
 
 
 def _unfinished(rows: Sequence[TableRow]) -> list[str]:

@@ -21,6 +21,7 @@ PUBLISHED = "published"
 IDENTITY = ["model", "options", "representation", "meanings", "vocab_size", "word_length", "hidden_size", "protocol",
             "held_out", "split"]  # fmt: skip
 TRAINING = [name for name in ROW if name not in IDENTITY]
+LIMIT = ["max_updates"]  # rows under a common budget are compared with others only where there are none under it
 CellKey = tuple[int, str]  # number of a row (`numbered`), and a grammar
 
 
@@ -104,6 +105,8 @@ def matched_rows(long: pd.DataFrame, other: pd.DataFrame, names: Sequence[str] =
     found = {}
     for row, about in mine.iterrows():
         alike = theirs[_alike(theirs, about, names)]
+        if len(alike) > 1 and _alike(alike, about, LIMIT).any():
+            alike = alike[_alike(alike, about, LIMIT)]
         if len(alike) > 1:
             alike = alike[_alike(alike, about, [name for name in ROW if name not in (*names, "model")])]
             if len(alike) != 1:

@@ -43,21 +43,28 @@ def mark_ends(rows: list[TableRow], alike: Sequence[str], grammars: Sequence[str
             wanted = WANTED.get(grammar, 0) * (-1 if low_is_good else 1)
             # Ratios of a stopped run read too low, and would be called the best.
             column = [c for _, _, c in members if not (low_is_good and c.get(grammar, EMPTY).unfinished)]
-            if wanted and _mark_column(column, grammar, wanted, spread):
+            budget = not pd.isna(members[0][0]["max_updates"])
+            if wanted and _mark_column(column, grammar, wanted, spread, budget):
                 arrows.setdefault(grammar, set()).add("↑" if wanted > 0 else "↓")
     return {grammar: found.pop() for grammar, found in arrows.items() if len(found) == 1}
 
 
-def _mark_column(column: Sequence[dict[str, Cell]], grammar: str, wanted: int, spread: str) -> bool:
-    """Mark the best and the worst cell of a grammar; return whether there were enough cells, and they differed."""
+def _mark_column(column: Sequence[dict[str, Cell]], grammar: str, wanted: int, spread: str, budget: bool) -> bool:
+    """Mark the best and the worst cell of a grammar; return whether there were enough cells, and they differed.
+
+    Under a common budget, cut ratios differ: an end is marked only where no cut cell may lie beyond it.
+    """
     shown = {i: cells[grammar] for i, cells in enumerate(column) if cells.get(grammar, EMPTY).seeds}
     means = {i: round(cell.mean, 3) for i, cell in shown.items()}
     if len(shown) < MIN_ROWS or len(set(means.values())) < 2 or not _differ(list(shown.values()), spread):
         return False
     ends: dict[float, Mark] = {max(means.values()): "best" if wanted > 0 else "worst"}
     ends[min(means.values())] = "worst" if wanted > 0 else "best"
+    least, most = min(means.values()), max(means.values())
+    cut = {value for i, value in means.items() if budget and shown[i].cut}
+    unknown = (cut & {least}) | ({most} if min(cut, default=most) < most else set())
     for i, value in means.items():
-        if value in ends:
+        if value in ends and value not in unknown:
             column[i][grammar] = replace(column[i][grammar], mark=ends[value])
     return True
 

@@ -63,7 +63,7 @@ class BiasTable:
         label: in LaTeX, after the caption; "" for a short one made of the title.
         footnotes: whether notes and the meaning of marks are printed below the table.
         signed: whether numbers are differences and have a sign.
-        below: lines below each row, by label: what they show of a cell (`Cell.below`), "log" or "p".
+        below: lines below each row, by label: what they show of a cell (`Cell.below`), "log", "updates" or "p".
         spread: of the cells, a name of `icy.analysis.cells.SPREADS`.
         conventions: of columns that show a metric, by name. Headings and notes name them; csv and json keep the names
             of the columns and have the conventions in `convention`.
@@ -117,14 +117,14 @@ class BiasTable:
         """Return a row per model, with columns (grammar, "mean"), "spread", "seeds", "cut" and "failed".
 
         Where the table has them, there are also "geometric_mean", "geometric_spread" (the geometric standard deviation,
-        a factor), "low" and "high" (the 95 % interval of the geometric mean; "low" alone is a lower bound), "p",
-        "resolution", of reference values "other", "other_error" and "distance", and of metrics "why", "note" and
-        "convention".
+        a factor), "low" and "high" (the 95 % interval of the geometric mean; "low" alone is a lower bound), "updates"
+        (mean updates to the target), "p", "resolution", of reference values "other", "other_error" and "distance", and
+        of metrics "why", "note" and "convention".
         """
         index = pd.MultiIndex.from_tuples([tuple(labels) for labels, _ in self.rows], names=self.labels)
         counts = ["seeds", "cut", "failed"]
         there = {name for _, cells in self.rows for g, cell in cells.items() for name in self._plain(g, cell)}
-        more = [name for name in (*LOG_COLUMNS, "p", "resolution", *OTHER_COLUMNS, *TEXTS) if name in there]
+        more = [name for name in (*LOG_COLUMNS, "updates", "p", "resolution", *OTHER_COLUMNS, *TEXTS) if name in there]
         what = ["mean", "spread", *counts, *more]
         columns = pd.MultiIndex.from_product([self.grammars, what], names=["grammar", None])
         cells = [[self._plain(g, cells.get(g, EMPTY)) for g in self.grammars] for _, cells in self.rows]

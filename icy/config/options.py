@@ -68,6 +68,7 @@ class ProbeOptions(RunOptions, total=False):
     seeds: Numbers
     target: float | None
     cap: float | None
+    max_updates: int | None
     held_out: float
     split: SplitName
     hidden: Numbers

@@ -28,6 +28,8 @@ class Protocol:
         source: paper and section.
         target: accuracy at which concat stops, and other grammars too if `stops_at_target`.
         cap: the longest another grammar is trained, as a multiple of N.
+        max_updates: in place of the cap, a common budget: every grammar, concat too, is trained for so many updates,
+            beyond the target as well; None for none.
         stops_at_target: whether other grammars stop once they read `target`.
         measure: "accuracy" at the end, "ratio" of steps to N, or "held_out", accuracy at the end on meanings that were
             never trained on.
@@ -44,6 +46,7 @@ class Protocol:
     measure: str
     version: int = 1
     targets: Mapping[str, float] = field(default_factory=dict)
+    max_updates: int | None = None
 
     @property
     def holds_out(self) -> bool:
@@ -52,6 +55,8 @@ class Protocol:
 
     def limit(self, baseline_steps: float) -> int:
         """Return the steps from which on a check stops a grammar, whatever its accuracy."""
+        if self.max_updates is not None:
+            return self.max_updates
         return math.ceil(round(self.cap * baseline_steps, 6))  # 1.1 * 100 is 110.00000000000001
 
 
@@ -92,13 +97,18 @@ PROTOCOLS = {
 
 
 def get_protocol(
-    name: str, target: float | None = None, cap: float | None = None, representation: str = "soft"
+    name: str,
+    target: float | None = None,
+    cap: float | None = None,
+    representation: str = "soft",
+    max_updates: int | None = None,
 ) -> Protocol:
-    """Return a protocol by name, with the target of a representation, or another target or cap.
+    """Return a protocol by name, with the target of a representation, or another target, cap or common budget.
 
     Raises:
         UnknownNameError: no such protocol.
-        InvalidSettingError: a target outside (0, 1], or a cap below 1, or a cap for `budget`.
+        InvalidSettingError: a target outside (0, 1], or a cap below 1, or a cap for `budget`; max_updates below 1, for
+            another protocol than `acquire`, or together with a cap.
     """
     if name not in PROTOCOLS:
         raise unknown("protocol", name, list(PROTOCOLS), "`icy list protocols` describes them.")
@@ -111,7 +121,21 @@ def get_protocol(
         if not protocol.stops_at_target:
             raise InvalidSettingError(f"The protocol '{name}' has no cap: every grammar gets concat's updates.")
         protocol = replace(protocol, cap=checked_cap(cap, 1))
+    if max_updates is not None:
+        if protocol.measure != "ratio":
+            raise InvalidSettingError(no_max_updates(name))
+        if cap is not None:
+            raise InvalidSettingError(
+                f"max_updates={max_updates} replaces the cap: every grammar is trained for so many updates. Give one "
+                "of the two."
+            )
+        protocol = replace(protocol, max_updates=whole_number("setting max_updates", max_updates))
     return protocol
+
+
+def no_max_updates(name: str) -> str:
+    """Return the sentence that a protocol has no common budget."""
+    return f"max_updates is for the protocol 'acquire'; '{name}' counts in multiples of concat's updates."
 
 
 def checked_target(target: Any) -> float:
@@ -174,6 +198,10 @@ def decide(
     Returns:
         None to go on; or "target", "cap", "budget", "max_steps" (a baseline that did not get there), or "no_baseline".
     """
+    if protocol.max_updates is not None and (grammar == BASELINE or not isinstance(baseline, str)):
+        if steps < protocol.max_updates:
+            return None
+        return "target" if reached is not None else "max_steps" if grammar == BASELINE else "cap"
     if grammar == BASELINE:
         if reached is not None:
             return "target"

@@ -274,6 +274,24 @@ def settings_for(preset: str, kind: str = "probe", **overrides: Any) -> Training
     return replace(TrainingSettings(), **{name: v for some in departures for name, v in some.items()} | checked)
 
 
+def with_budget(settings: TrainingSettings, max_updates: int | None) -> TrainingSettings:
+    """Return settings whose last evaluation is at a common budget of updates; None is no budget.
+
+    Raises:
+        InvalidSettingError: a fixed grid of evaluations has none at the budget.
+    """
+    if max_updates is None:
+        return settings
+    every = settings.check_every
+    if every is not None and max_updates % every:
+        nearest = max(1, round(max_updates / every)) * every
+        raise InvalidSettingError(
+            f"max_updates={max_updates} is not an evaluation of the fixed grid, which has check_every={every}: give a "
+            f"multiple of {every}, such as {nearest}."
+        )
+    return replace(settings, max_steps=max_updates)
+
+
 def _checked(name: str, value: Any) -> Any:
     """Return a setting's value as the type of its default."""
     default = getattr(TrainingSettings(), name)

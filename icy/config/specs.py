@@ -169,6 +169,8 @@ class ProbeSpec(RunSpec):
         seeds: how many, counted from 123 as in the papers, or which: [1, 2], "1,2", "123-127".
         target: accuracy at which concat is learnt; 0.8 for acquire and 0.99 for the others unless given.
         cap: for acquire and generalise, the longest a grammar is trained, as a multiple of concat's steps.
+        max_updates: for acquire, in place of the cap: the updates that every grammar is trained for, concat too, and
+            beyond the target as well, so that fast models are not cut early and accuracies at the end compare.
         held_out: for generalise, the share of the meanings that is not trained on.
         split: for generalise, which meanings these are: "random", or "combinations", every meaning with one of a
             share of the pairs of values of two attributes. Each seed holds out its own, and trains on every value.
@@ -199,6 +201,7 @@ class ProbeSpec(RunSpec):
     seeds: Numbers = 3
     target: float | None = None
     cap: float | None = None
+    max_updates: int | None = None
     held_out: float = 0.2
     split: SplitName = "random"
     hidden: Numbers = 128

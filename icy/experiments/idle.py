@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from typing import Any, TypeVar
 
-from icy.config.protocols import PROTOCOLS, SCRATCH
+from icy.config.protocols import PROTOCOLS, SCRATCH, no_max_updates
 from icy.config.settings import OF_PRETRAINING, SILENT, settings_for
 from icy.config.specs import EndToEndSpec, ProbeSpec, RunSpec, SweepSpec
 from icy.core.devices import resolve_device
@@ -47,7 +47,7 @@ def tell_idle_retries(spec: SweepSpec) -> None:
 
 def without_idle(spec: S) -> S:
     """Return a spec of several without what does nothing in it, and might in the others."""
-    left_out = [name for name in idle(spec) if name in ("held_out", "split", "cap")]
+    left_out = [name for name in idle(spec) if name in ("held_out", "split", "cap", "max_updates")]
     kept = replace(spec, **{name: getattr(type(spec), name) for name in left_out})
     return kept.with_given(spec.given)
 
@@ -87,6 +87,11 @@ def _idle_in_probe(spec: ProbeSpec) -> Iterator[tuple[str, str]]:
                 )
     if "cap" in spec.given and spec.cap is not None and not protocol.stops_at_target:
         yield "cap", f"The protocol '{protocol.name}' has no cap: every grammar gets concat's updates."
+    if "max_updates" in spec.given and spec.max_updates is not None:
+        if protocol.measure != "ratio":
+            yield "max_updates", no_max_updates(protocol.name)
+        elif "max_steps" in spec.settings:
+            yield "max_steps", "The setting 'max_steps' does nothing with max_updates, which takes its place."
     yield from _idle_settings(spec, [representation], "probe", f"in a probe under '{representation}'")
     if "round_ratio" in spec.settings and protocol.measure != "ratio":
         yield "round_ratio", f"The setting 'round_ratio' does nothing under '{protocol.name}', which gives no ratios."

@@ -137,7 +137,7 @@ class Plan:
         # Targets and caps go with the protocol, unless they were asked for.
         own = {name: len({(fact.get("protocol"), fact.get(name)) for fact in facts}) for name in found}
         protocols = len({fact.get("protocol") for fact in facts})
-        return [name for name in found if name not in ("target", "cap") or own[name] > protocols]
+        return [name for name in found if name not in ("target", "cap", "max updates") or own[name] > protocols]
 
     @property
     def hidden_sizes(self) -> list[str]:

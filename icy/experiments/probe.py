@@ -9,7 +9,7 @@ from typing import Unpack
 
 from icy.config.options import Grammars, ProbeOptions
 from icy.config.protocols import BASELINE, Protocol, get_protocol
-from icy.config.settings import settings_for
+from icy.config.settings import settings_for, with_budget
 from icy.config.specs import ProbeSpec, spell_out
 from icy.core.checks import FIRST_SEED, hidden_list, seed_list
 from icy.core.errors import InvalidSettingError
@@ -92,11 +92,12 @@ def _jobs(spec: ProbeSpec) -> list[ProbeJob]:
 
     representation = get_representation(str(spec.representation)).name
     entries = _usable(spec.model, representation)
-    protocol = get_protocol(str(spec.protocol), spec.target, spec.cap, representation)
+    protocol = get_protocol(str(spec.protocol), spec.target, spec.cap, representation, spec.max_updates)
+    settings = with_budget(settings_for(str(spec.preset), **spec.settings), protocol.max_updates)
     blank = ProbeJob(
         Task(entries[0], space, vocab_size, word_length, sizes[0], representation, dict(spec.options)),
         protocol,
-        settings_for(str(spec.preset), **spec.settings),
+        settings,
         _split(spec, protocol, space),
         preset=str(spec.preset),
     )

@@ -17,7 +17,7 @@ from .plan import Plan, Row
 from .watcher import Watcher
 
 Clock = Callable[[], float]
-PREFIXES = {"hidden size": "E=", "V": "V=", "w": "w=", "target": "target ", "cap": "cap "}
+PREFIXES = {"hidden size": "E=", "V": "V=", "w": "w=", "target": "target ", "cap": "cap ", "max updates": "updates "}
 
 
 @dataclass

@@ -42,6 +42,8 @@ def expected_updates(row: Row) -> dict[Replicate, float]:
 def _probe_updates(job: ProbeJob, grammars: Iterable[str], baseline: float | None) -> dict[str, float]:
     """Return the updates of each grammar of a probe, and of its baseline."""
     protocol, task = job.protocol, job.task
+    if protocol.max_updates is not None:
+        return dict.fromkeys({BASELINE, *grammars}, float(protocol.max_updates))
     usual = _steps(task, BASELINE, protocol.target)
     concat = min(job.settings.max_steps, usual) if baseline is None else baseline
     found = {BASELINE: concat}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -10,14 +9,15 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from icy.config.protocols import BASELINE, SCRATCH
+from icy.config.protocols import SCRATCH
 from icy.config.settings import OF_PRETRAINING, PRESETS, settings_for
 from icy.core.conventions import conventions_json
 from icy.core.escapes import csv_table
 from icy.core.files import write_atomically
 
 from .kinds import job_kind, kind_of
-from .record import CROSSINGS, Record, checks_of, value_of
+from .record import CROSSINGS, Record, value_of
+from .resolution import baselines_of, resolution_of, run_of_seed
 from .store import Store
 
 if TYPE_CHECKING:
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 # What distinguishes one row of a table from another; the rest of the long table varies within a row.
 ROW = (
     *("model", "representation", "meanings", "vocab_size", "word_length"),
-    *("hidden_size", "protocol", "target", "cap", "held_out", "split", "preset", "settings", "options"),
+    *("hidden_size", "protocol", "target", "cap", "max_updates", "held_out", "split", "preset", "settings", "options"),
     *("pretrain_representation", "game_steps", "most", "report_every"),
 )
 # What some protocols measure beside the value.
 EXTRA = ("train_accuracy", "sender_accuracy", "receiver_accuracy", "end_to_end_accuracy", "end_to_end_loss", "topsim")
 WHOLE = (
-    *("game_steps", "most", "report_every", "steps", "baseline_steps"),
+    *("max_updates", "game_steps", "most", "report_every", "steps", "baseline_steps"),
     *("parameters", "parameters_published", "seed"),
 )
 SIZES = ("vocab_size", "word_length", "hidden_size")
@@ -64,7 +64,6 @@ def column_of(name: str, long: pd.DataFrame) -> str:
 
 # Names of the configuration that need no mention among the options.
 COLUMNS = {*LONG, "steps", "settings", "options"}
-MOST_STEPS = 10**10  # of a training, a day or many: whose checks are found in a moment
 
 
 def _changes(settings: Mapping[str, Any], preset: str, kind: str) -> str:
@@ -89,7 +88,8 @@ def to_long(records: Iterable[Record]) -> pd.DataFrame:
 
     records = list(records)
     measures = tuple(dict.fromkeys(name for record in records for name in kind_of(record).measures if name not in LONG))
-    rows = [_row(record, measures) for record in records]
+    baselines = baselines_of(records)
+    rows = [_row(record, measures, baselines) for record in records]
     table = pd.DataFrame(rows, columns=[*LONG, *measures])
     gaps = [name for name in SIZES if table[name].isna().any()]  # of kinds of jobs without them
     for name in (*WHOLE, *gaps):
@@ -126,7 +126,7 @@ def _leaves(config: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, An
             yield f"{path}{name}", value
 
 
-def _row(record: Record, measures: Sequence[str]) -> dict[str, Any]:
+def _row(record: Record, measures: Sequence[str], baselines: Mapping[str, Record]) -> dict[str, Any]:
     """Return the row of a record. Configuration that has no column of its own goes into `options`."""
     config, found, kind = record["config"], cast("Mapping[str, Any]", record), kind_of(record).name
     settings = config.get("settings", {})
@@ -136,7 +136,7 @@ def _row(record: Record, measures: Sequence[str]) -> dict[str, Any]:
     return {
         **{name: found.get(name) for name in (*LONG, *measures)},
         "value": value_of(record),
-        "resolution": resolution_of(record),
+        "resolution": resolution_of(record, baselines.get(run_of_seed(record)) if baselines else None),
         "conventions": conventions_json(kind_of(record).conventions_of(config)),
         "kind": kind,
         "settings": _changes(settings, record["preset"], kind),
@@ -146,29 +146,6 @@ def _row(record: Record, measures: Sequence[str]) -> dict[str, Any]:
         "parameters": record["parameters"].get("true"),
         "parameters_published": record["parameters"].get("published"),
     }
-
-
-def resolution_of(record: Record) -> float:
-    """Return the relative standard uncertainty that the checks leave in a ratio: 0.05 is 5 %.
-
-    The step at which the target was reached lies between two checks, as does the baseline's; taken as anywhere between
-    them, each has a standard uncertainty of half the gap over the root of three (JCGM 100:2008, section 4.3.7), and the
-    two add in squares. 0 for the baseline, whose ratio is 1; NaN for what is no ratio, failed or was cut, and for more
-    steps than any training takes (MOST_STEPS).
-    """
-    baseline = record.get("baseline_crossing") or record.get("baseline_steps")
-    if record["measure"] != "ratio" or record["failed"] or record["reason"] == "cap" or not baseline:
-        return math.nan
-    if record["grammar"] == BASELINE:
-        return 0.0
-    settings = checks_of(record)
-    if settings is None:
-        return math.nan
-    crossing = record.get("crossing") or record["steps"]
-    if max(crossing, baseline) > MOST_STEPS:
-        return math.nan
-    gaps = [settings.checks_around(steps) for steps in (crossing, baseline)]
-    return math.sqrt(sum(((after - before) / (after + before)) ** 2 / 3 for before, after in gaps))
 
 
 def game_curves(records: Iterable[Record]) -> pd.DataFrame:

@@ -41,6 +41,7 @@ class Record(TypedDict, total=False):
         protocol: its name.
         target: accuracy at which the baseline counts as learnt.
         cap: the longest training, as a multiple of the baseline's steps.
+        max_updates: in place of the cap, the updates that every grammar was trained for (since 0.2).
         held_out: share of the meanings that were kept out of training.
         split: how these were chosen.
         pretrain_representation: that in which both sides of a pair learnt their language.
@@ -106,6 +107,7 @@ class Record(TypedDict, total=False):
     protocol: str
     target: float
     cap: float
+    max_updates: int
     held_out: float
     split: str
     pretrain_representation: str
@@ -208,7 +210,8 @@ def value_of(record: Record) -> float:
     if not baseline:
         return math.nan  # concat was learnt before the first step was counted
     if record["reason"] == "cap" and "baseline_crossing" in record:
-        return float(record["cap"])  # the last check may be some per cent beyond it
+        # The last check may be some per cent beyond the cap; a common budget ends with it.
+        return float(record["cap"] if "max_updates" not in record else record["steps"] / baseline)
     ratio = record.get("crossing", record["steps"]) / baseline
     return float(round(ratio, 1) if record["config"]["settings"]["round_ratio"] else ratio)
 
@@ -272,8 +275,10 @@ def as_json(value: Any) -> Any:
 
 def checks_of(record: Record) -> TrainingSettings | None:
     """Return settings with the checks of a training; None of a kind of job with checks of its own."""
-    known = record["config"].get("settings", {})
-    checks = {name: known[name] for name in ("check_every", "check_growth", "max_steps") if name in known}
+    known, names = record["config"].get("settings", {}), ("check_every", "check_growth", "max_steps")
+    checks = {name: known[name] for name in (*names, "batch_size", "evaluation_size") if name in known}
+    if "max_updates" in record["config"]:
+        checks["max_steps"] = record["config"]["max_updates"]
     return TrainingSettings(**checks) if checks.get("check_every") or checks.get("check_growth") else None
 
 

@@ -257,7 +257,8 @@ class Run(Lockstep):
         curve, seconds = self.curves.pop(replicate), self.seconds.pop(replicate)
         if reason == "diverged":
             accuracy, extra = math.nan, {}
-        crossing = self.reached.get(replicate) if reason == "target" and self.settings.interpolates else None
+        between = self.settings.interpolates or self.protocol.max_updates is not None  # trained beyond the crossing
+        crossing = self.reached.get(replicate) if reason == "target" and between else None
         files = {}
         if self.job.keep_models and reason not in FAILURES:
             weights = self.learner.weights(self.active.index(replicate))

@@ -131,9 +131,13 @@ class LanguageJob(Job):
             "representation": self.task.representation,
             "protocol": self.protocol.name,
             "target": f"{self.protocol.target:g}",
-            "cap": f"{self.protocol.cap:g}",
+            **self.limit_facts(),
             "preset": self.preset,
         }
+
+    def limit_facts(self) -> dict[str, str]:
+        """Return how long a grammar is trained at most, as a fact."""
+        return {"cap": f"{self.protocol.cap:g}"}
 
     @property
     def entries(self) -> list[Entry]:

@@ -91,14 +91,26 @@ class ProbeJob(LanguageJob):
 
     def config(self, replicate: Replicate) -> dict[str, Any]:
         """Return all choices that can change the numbers of a replicate."""
+        settings = self.settings.under(self.task.representation)
+        if self.protocol.max_updates is not None:
+            del settings["max_steps"]  # the budget takes its place
         return {
             **self.task_config(replicate),
             "protocol": self.protocol.name,
             "target": self.protocol.target,
-            "cap": self.protocol.cap,
+            **self._limit(),
             **({"held_out": self.split.share, "split": self.split.kind} if self.split else {}),
-            "settings": self.settings.under(self.task.representation),
+            "settings": settings,
         }
+
+    def _limit(self) -> dict[str, float]:
+        """Return the cap, or the common budget that is in its place."""
+        budget = self.protocol.max_updates
+        return {"cap": self.protocol.cap} if budget is None else {"max_updates": budget}
+
+    def limit_facts(self) -> dict[str, str]:
+        """Return the cap, or the common budget, as a fact."""
+        return {name.replace("_", " "): f"{value:.10g}" for name, value in self._limit().items()}
 
     def versions(self, replicate: Replicate) -> dict[str, str]:
         """Return the versions of model, grammar and protocol."""
@@ -110,6 +122,8 @@ class ProbeJob(LanguageJob):
 
     def length(self, baseline: float | None) -> int | None:
         """Return the updates after which a grammar is stopped; None while concat's are not known."""
+        if self.protocol.max_updates is not None:
+            return self.protocol.max_updates
         return None if baseline is None else self.protocol.limit(baseline)
 
     def work(self) -> Work | None:
@@ -130,16 +144,20 @@ class ProbeJob(LanguageJob):
         return str((self.task, self.settings, self.engine, len(self.replicates)))
 
     def expected_steps(self, baseline: float | None) -> ExpectedSteps:
-        """Return concat's steps, and the cap of the protocol."""
+        """Return concat's steps, and the cap of the protocol; or the common budget."""
+        if self.protocol.max_updates is not None:
+            return ExpectedSteps(self.protocol.max_updates, False)
         steps = ASSUMED_STEPS if baseline is None else baseline
         return ExpectedSteps(steps, baseline is not None, self.protocol.cap, apart=True)
 
     def limit_text(self) -> str:
         """Return the word before the time left."""
-        return "at most" if self.protocol.stops_at_target else "about"
+        return "at most" if self.protocol.stops_at_target and self.protocol.max_updates is None else "about"
 
     def estimate_text(self, steps: str) -> str:
         """Return what an estimate rests on."""
+        if self.protocol.max_updates is not None:
+            return super().estimate_text(steps)
         return (
             "This is an estimate. The time of 1000 updates is one replicate's share while all workers are busy; the "
             f"whole supposes {steps} updates of a replicate, as similar models took them."
@@ -148,6 +166,10 @@ class ProbeJob(LanguageJob):
     def summary(self, record: Record) -> str:
         """Return the result of a replicate in a few words."""
         took = f"after {counted(record['steps'], 'step')}"
+        if self.protocol.max_updates is not None:
+            at = "not reached" if record["reason"] == "cap" else f"reached at step {record['crossing']:.0f}"
+            more = ">" if record["reason"] == "cap" else ""
+            return f"ratio {more}{value_of(record):.2f}, target {at}; accuracy {record['accuracy']:.3f} {took}"
         cut = " (cut at the cap)" if record["reason"] == "cap" else ""
         if record["measure"] == "ratio":
             return f"ratio {value_of(record):.2f}{cut} {took} ({record['accuracy']:.3f})"

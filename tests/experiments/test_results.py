@@ -33,7 +33,7 @@ def three() -> ProbeResult:
 
 
 def test_text_table(three: ProbeResult) -> None:
-    title, _, head, rule, row, on_log_scale, _, *notes = three.table().splitlines()
+    title, _, head, rule, row, on_log_scale, updates, _, *notes = three.table().splitlines()
     assert title == (
         "acquire: steps to the target as a ratio to concat's, target 0.8; meanings 5x10; V=4, w=4, E=128; soft; "
         "preset default"
@@ -42,12 +42,14 @@ def test_text_table(three: ProbeResult) -> None:
     assert row.split(maxsplit=6) == ["sender/FC2L", "10", "2", "100", "1.00±0.00", "4.00±1.41", "20.00† (1 failed)"]
     assert len(rule) == len(row)
     assert on_log_scale.split() == ["log", "scale", "3.87×/1.44", ">", "20"]
+    assert updates.split() == ["updates", "100", "400", ">", "2,000"]
     assert notes == [
         "mean ± standard deviation over seeds",
         "† cut at the cap of 20 in at least one seed: the true ratio is larger",
         "1 of 6 runs failed: ValueError: no",
         "log scale: geometric mean, times or divided by its geometric standard deviation over seeds; "
         "cut runs count as larger (Tobit: maximum likelihood)",
+        "updates: mean updates to the target; > where a run was cut",
     ]
 
 
@@ -104,7 +106,7 @@ def test_rows_that_differ_get_a_column_that_says_how() -> None:
 def test_other_settings_and_options_are_other_rows() -> None:
     changed = {"settings": {"round_ratio": False, "check_every": 400}, "options": {"depth": 2}}
     rows = [record("concat", 1, 100), record("concat", 1, 400, key="other", config=changed)]
-    head, _, *lines = ProbeResult(rows).table().splitlines()[2:]
+    head, _, *lines = ProbeResult(rows).table(log=False).splitlines()[2:]
     assert "settings" in head
     assert "check_every=400" in lines[1]
     assert "depth=2" in lines[1]

@@ -6,11 +6,15 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from icy.records.long_table import resolution_of, to_long, write_tables
+import icy
+from icy.config.settings import TrainingSettings
+from icy.records.long_table import to_long, write_tables
 from icy.records.record import value_of
+from icy.records.resolution import SHARED, crossing_uncertainty, resolution_of
 from icy.records.store import Store
 from tests.helpers import record
 
@@ -49,6 +53,58 @@ def test_resolution_is_only_that_of_ratios() -> None:
     for changes in ({"reason": "cap"}, {"failed": True}, {"measure": "accuracy"}, {"baseline": 0}):
         assert math.isnan(resolution_of(checked("rot", every, **changes)))
     assert math.isnan(resolution_of(checked("rot", {})))  # a kind of job with checks of its own
+
+
+def test_resolution_is_reading_noise_over_slope_of_both_runs() -> None:
+    """Between 100 and 110 updates, checks read 160 meanings, so 128 (a power of two), of 20 tokens each."""
+    about = {"crossing": 105.0, "baseline_crossing": 105.0, "steps": 110, "baseline": 110, "target": 0.8}
+    steep = checked("rot", {"check_growth": 0.1}, curve=[[91, 0.5], [100, 0.7], [110, 0.9]], **about)
+    noise = math.sqrt(0.8 * 0.2 / 20 / 128)
+    own = math.hypot(0.5, 0.5) * noise / 0.02 / 105
+    assert float(crossing_uncertainty(steep, 105, TrainingSettings())) == pytest.approx(own)
+    concat = checked("concat", {"check_growth": 0.1}, curve=[[91, 0.4], [100, 0.75], [110, 0.85]], **about)
+    alike = own * 2 * own  # both cross between the same two checks, which read the same meanings
+    assert resolution_of(steep, concat) == pytest.approx(math.sqrt(own**2 + (2 * own) ** 2 - 2 * SHARED * alike))
+    later = {**concat, "curve": [[110, 0.4], [121, 0.75], [133, 0.85]]}
+    apart = float(crossing_uncertainty(later, 105.0, TrainingSettings()))
+    assert resolution_of(steep, later) == pytest.approx(math.hypot(own, apart))
+    assert resolution_of(concat) == 0
+    # The grid says nothing of the baseline's curve, but where its step lies: between 103 and 113 updates.
+    assert resolution_of(steep) == pytest.approx(math.hypot(own, 10 / 216 / math.sqrt(3)))
+
+
+def test_a_flat_curve_leaves_more_of_a_ratio_open() -> None:
+    """The line begins five standard deviations of a reading below the target."""
+    about = {"crossing": 105.0, "baseline_crossing": 105.0, "steps": 110, "target": 0.8}
+    flat = checked("rot", {}, curve=[[83, 0.5], [91, 0.755], [100, 0.79], [110, 0.81]], **about)
+    noise = math.sqrt(0.8 * 0.2 / 20 / 128)
+    slope = np.polyfit([91, 100, 110], [0.755, 0.79, 0.81], 1)[0]
+    found = float(crossing_uncertainty(flat, 105, TrainingSettings()))
+    assert found == pytest.approx(math.hypot(0.5, 0.5) * noise / slope / 105)
+    receiver = {**flat, "side": "receiver", "curve": [[91, 0.5], [100, 0.79], [110, 0.81]]}  # of 5 attributes
+    slope = np.polyfit([91, 100, 110], [0.5, 0.79, 0.81], 1)[0]
+    found = float(crossing_uncertainty(receiver, 105, TrainingSettings()))
+    assert found == pytest.approx(math.hypot(0.5, 0.5) * 2 * noise / slope / 105)
+    steps = [int(30 * 1.1**n) for n in range(15)]
+    levels = [0.2, 0.3, 0.4, 0.5, 0.6, 0.65, 0.7, 0.76, 0.765, 0.77, 0.775, 0.78, 0.785, 0.79, 0.81]
+    slows = checked("rot", {}, curve=[list(point) for point in zip(steps, levels, strict=True)], **about)
+    slope = np.polyfit(np.log(steps[-8:]), levels[-8:], 1)[0] / 105
+    found = crossing_uncertainty(slows, 105, TrainingSettings()).readings[steps[-2]]
+    assert found <= noise / slope / 105
+    assert found == pytest.approx((steps[-1] - 105) / (steps[-1] - steps[-2]) * noise / slope / 105)
+    fixed = TrainingSettings(check_every=10)
+    spacing = 10 / 210 / math.sqrt(3)
+    on_grid = math.sqrt(0.8 * 0.2 / 20 / 1024) / 0.01 / 110
+    steep = checked("rot", {}, curve=[[90, 0.6], [100, 0.75], [110, 0.85]], target=0.8)
+    assert float(crossing_uncertainty(steep, 110, fixed)) == pytest.approx(math.hypot(on_grid, spacing))
+    assert float(crossing_uncertainty({**steep, "curve": []}, 110, fixed)) == pytest.approx(spacing)
+
+
+def test_the_long_table_finds_the_concat_run_of_a_seed(tiny: icy.ProbeResult) -> None:
+    pairs = {(r["model"], r["grammar"], r["seed"]): r for r in tiny.records}
+    rows = to_long(tiny.records).set_index(["model", "grammar", "seed"])["resolution"]
+    for (model, grammar, seed), record_ in pairs.items():
+        assert rows[model, grammar, seed] == resolution_of(record_, pairs[model, "concat", seed])
 
 
 def test_a_cut_ratio_is_the_cap() -> None:

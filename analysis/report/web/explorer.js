@@ -112,9 +112,10 @@ function choose(label) {
   parts.push(element("p", about.filter(Boolean).join("; ")));
   const rows = current().grammars.filter((grammar) => grammar !== "concat" && model.means[grammar] !== undefined).map((grammar) => {
     const among = rank(model, grammar);
-    return [grammar, shown(model.means[grammar], model, grammar), model.seeds[grammar], among.rank, among.median === null ? null : among.median.toFixed(2)];
+    const updates = current().ratio ? [model.updates[grammar] ?? null] : [];
+    return [grammar, shown(model.means[grammar], model, grammar), ...updates, model.seeds[grammar], among.rank, among.median === null ? null : among.median.toFixed(2)];
   });
-  const table = sortableTable(["grammar", current().ratio ? "ratio" : "accuracy", "seeds", "rank", "others' median"], rows);
+  const table = sortableTable(["grammar", ...(current().ratio ? ["ratio", "updates"] : ["accuracy"]), "seeds", "rank", "others' median"], rows);
   table.id = "ranks";
   parts.push(table, element("h3", "Nearest in bias space"));
   const list = element("ol", null, { id: "neighbours" });
@@ -141,6 +142,13 @@ function showAll() {
     const cell = element("th", null, { scope: "row" }), label = row.cells[0].textContent;
     cell.append(element("button", label, { type: "button", "data-model": label }));
     row.cells[0].replaceWith(cell);
+    const updates = every().find((one) => one.label === label).updates;
+    grammars.forEach((grammar, at) => {
+      const cell = row.cells[at + 2];
+      if (!current().ratio || !updates[grammar]) return;
+      cell.dataset.value = cell.textContent;
+      cell.append(element("small", `${updates[grammar]} updates`));
+    });
   }
   document.getElementById("all").replaceChildren(table);
   filterAll();
@@ -257,14 +265,18 @@ function models(rows) {
 
 function model(key, rows, sizes) {
   const first = rows[0], more = [sizes ? `E=${whole(first.hidden_size)}` : "", first.options ?? ""].filter(Boolean).join(", ");
-  const plain = `${first.model}${more ? ` (${more})` : ""}`, means = {}, seeds = {};
+  const plain = `${first.model}${more ? ` (${more})` : ""}`, means = {}, seeds = {}, updates = {};
   for (const grammar of new Set(rows.map((row) => row.grammar))) {
     const values = rows.filter((row) => row.grammar === grammar).map((row) => Number(row.value));
     means[grammar] = values.reduce((a, b) => a + b, 0) / values.length;
     seeds[grammar] = values.length;
   }
   const cut = [...new Set(rows.filter((row) => yes(row.cut)).map((row) => row.grammar))];
-  return { key, label: `${plain} *`, plain, own: true, means, seeds, cut, parameters: first.parameters ? Number(first.parameters) : null };
+  for (const grammar of Object.keys(means)) {
+    const counts = rows.filter((row) => row.grammar === grammar).map((row) => Number(row.crossing || row.steps)), mean = counts.reduce((a, b) => a + b, 0) / counts.length;
+    if (mean) updates[grammar] = (cut.includes(grammar) ? "> " : "") + (mean < 10 ? mean.toFixed(1) : Math.round(mean).toLocaleString("en"));
+  }
+  return { key, label: `${plain} *`, plain, own: true, means, seeds, updates, cut, parameters: first.parameters ? Number(first.parameters) : null };
 }
 
 async function read(file) { if (file) take(await file.text(), file.name); }

@@ -57,6 +57,7 @@ WHAT = together(
     _spec.sizes(),
     _spec.option("target", type=float),
     _spec.option("cap", type=float),
+    _spec.option("max_updates", type=int),
     _spec.option("held_out", type=float),
     _spec.option("split", type=click.Choice(list(SPLITS)), metavar="|".join(SPLITS)),
     _spec.several("hidden", "E", help="hidden size E, or several, each a row of its own: 64,128."),

@@ -62,6 +62,7 @@ WHAT = together(
     _spec.several("preset", "|".join(PRESETS), PRESETS),
     _spec.option("target", type=float),
     _spec.option("cap", type=float),
+    _spec.option("max_updates", type=int),
     _spec.option("held_out", type=float),
     _spec.option("split", type=click.Choice(list(SPLITS)), metavar="|".join(SPLITS)),
     _spec.assignments("options", "--option", help="a further argument of the models."),

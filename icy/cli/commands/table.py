@@ -58,7 +58,7 @@ Rows are in the order of --model, where that is given. In LaTeX the table needs 
 @selection
 @click.option("--spread", type=click.Choice(SPREADS), default="sd", show_default=True, help="Spread over seeds.")
 @click.option("--decimals", type=click.IntRange(0, 6), default=2, show_default=True, help="Decimal places.")
-@click.option("--no-log", is_flag=True, help="No lines of ratios on the log scale.")
+@click.option("--no-log", is_flag=True, help="No lines below ratios: log scale and updates.")
 @click.option("--no-marks", is_flag=True, help="No arrows, no marks of the best and the worst.")
 @paper_options
 @click.option("--format", "format_", type=click.Choice([*FORMATS, "html"]), default="table", show_default=True,

@@ -119,4 +119,4 @@ def test_cuts_are_noted_only_where_a_compared_ratio_was_cut(grammar: str, said: 
     table = long({"A": {"concat": 1.0, "rot": 2.0, "hol": 20.0}, "B": {"concat": 1.0, "rot": 20.0, "hol": 20.0}})
     others = Atlas(table.assign(cut=table["grammar"].eq(grammar)), ABOUT)
     placement = others.place(long({"mine": {"concat": 1.0, "rot": 3.0}}))
-    assert any("cut at the cap" in note for note in placement.notes()) is said
+    assert any("ratios were cut" in note for note in placement.notes()) is said

@@ -74,10 +74,11 @@ def test_ratios_stand_on_the_log_scale_below_their_row() -> None:
     ]
     results = pd.concat([part[0], part[1].assign(cut=True)], ignore_index=True)
     table = bias_table(results)
-    ((_, (row, below)),) = table.groups()
+    ((_, (row, below, updates)),) = table.groups()
     assert row[-3:] == ["1.00±0.00", "5.00±4.24", "20.00±0.00†"]  # as without
     assert below == ["  log scale", "", "", "", "", "4.00×/2.67", "> 20"]
-    assert table.notes[-1] == (
+    assert updates == ["  updates", "", "", "", "500", "500", "> 500"]
+    assert table.notes[-2] == (
         "log scale: geometric mean, times or divided by its geometric standard deviation over seeds; "
         "cut runs count as larger (Tobit: maximum likelihood)"
     )
@@ -89,28 +90,58 @@ def test_ratios_stand_on_the_log_scale_below_their_row() -> None:
     assert interval == f"4.00×/{math.exp(12.7062 * math.log(2)):.0e}"
     latex = table.render("latex")
     assert r"4.00$\times$/2.67" in latex
-    assert latex.partition(r"\end{tabular}")[0].count(r"\\") == 3
+    assert latex.partition(r"\end{tabular}")[0].count(r"\\") == 4
     assert [len(rows) for _, rows in bias_table(results, log=False).groups()] == [1]
 
 
 @pytest.mark.slow
 def test_the_log_scale_is_for_several_seeds_of_ratios() -> None:
-    assert bias_table(long({"A": {"rot": 4.0}}, **RATIO)).below == {}
+    assert bias_table(long({"A": {"rot": 4.0}}, **RATIO)).below == {"updates": "updates"}
     assert bias_table(long(THREE)).below == {}
+
+
+def test_updates_to_the_target_are_below_every_ratio() -> None:
+    """They are interpolated where the crossing is known, and a bound where a run was cut."""
+    runs = {"A": {"concat": [1.0, 1.0], "rot": [2.0, 8.0], "perm": [1.1, 1.2]}}
+    results = long(runs, **RATIO).assign(crossing=[3.5, 4.5, 8.0, math.nan, math.nan, math.nan])
+    results["steps"] = [4, 5, 9, 36, 1500, 1700]
+    results["cut"] = [False, False, False, True, False, False]
+    table = bias_table(results)
+    assert table.groups()[0][1][-1] == ["  updates", "", "", "", "4.0", "1,600", "> 22"]
+    assert table.notes[-1] == "updates: mean updates to the target; > where a run was cut"
+    assert table.to_dataframe()[("rot", "updates")].item() == 22
+    assert not bias_table(results, log=False).below
+    assert "updates" not in bias_table(long(runs)).below  # accuracies after as many updates as concat takes
+
+
+def test_under_a_common_budget_cuts_name_it_and_unknown_ends_are_not_marked() -> None:
+    values = {"A": {"rot": [12.0, 12.1]}, "B": {"rot": [15.0, 15.1]}, "C": {"rot": [3.0, 3.1]}}
+    results = long(values, **RATIO | {"cap": None, "max_updates": 1000})
+    results["cut"] = results["model"].eq("sender/A")  # it may have a larger ratio than B
+    table = bias_table(results)
+    assert "target 0.8, 1000 updates of each grammar" in table.title
+    assert "† cut at the budget of 1000 updates in at least one seed: the true ratio is larger" in table.notes
+    marks = {labels[0]: cells["rot"].mark for labels, cells in table.rows}
+    assert marks == {"sender/A": "", "sender/B": "", "sender/C": "worst"}
+    results["cut"] = results["model"].eq("sender/B")
+    marks = {labels[0]: cells["rot"].mark for labels, cells in bias_table(results).rows}
+    assert marks == {"sender/A": "", "sender/B": "best", "sender/C": "worst"}
+    both = pd.concat([results, long(values, **RATIO).assign(cut=True)], ignore_index=True)
+    assert any("cut at the cap of 20 or at the budget of 1000 updates" in note for note in bias_table(both).notes)
 
 
 def test_a_row_whose_checks_were_coarser_than_its_seeds_vary_says_so() -> None:
     """Three receivers that stand at a baseline of one check: the ratios are those of the grid."""
     results = long({"CNN": {"rot": [1.0, 1.0], "hol": [8.0, 12.0]}}, **RATIO)
-    assert not any("coarse" in note for note in bias_table(results).notes)
+    assert not any("uncertain" in note for note in bias_table(results).notes)
     results["resolution"] = results["grammar"].map({"rot": 0.5, "hol": 0.05})
     table = bias_table(results)
     assert table.groups()[0][1][0][-2:] == ["~1.00±0.00", "10.00±2.83"]
-    assert "~ coarse: the checks leave more of the ratio open (up to ±50%) than the seeds vary" in table.notes
+    assert "~ uncertain: the readings leave ±50% of a ratio open, more than it varies over seeds" in table.notes
     assert table.to_dataframe()[("rot", "resolution")].item() == 0.5
     without = bias_table(results, log=False)
     assert without.groups()[0][1] == [["sender/CNN", *table.groups()[0][1][0][1:]]]
-    assert [note for note in table.notes if not note.startswith("log scale")] == without.notes
+    assert [note for note in table.notes if not note.startswith(("log scale", "updates"))] == without.notes
     assert ("rot", "geometric_mean") not in without.to_dataframe()
 
 

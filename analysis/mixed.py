@@ -1,0 +1,387 @@
+"""Means with random effects, such as of cells, architectures and languages, from runs of which some were cut."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import scipy
+
+from icy.analysis.statistics import CONFIDENCE, FEWEST_KNOWN, LEAST_RATIO, Mask, Values, student
+from icy.core.errors import IncompatibleError, InvalidSettingError
+from icy.core.text import listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+RESIDUAL = "residual"
+LEAST_RESIDUAL = 1e-6  # variance of the residuals, at least, as a share of that of all values
+LEAST_SHARE = 1e-5  # a smaller variance, as a share, counts as 0
+STEP = 0.02  # of differences of logarithms of variances, for derivatives
+ROUNDS = 200  # of expectation propagation, at most
+TOLERANCE = 1e-9  # of its result
+
+
+@dataclass(frozen=True)
+class MixedEffects:
+    """Means with 95 % intervals that respect random effects; see `mixed_effects`.
+
+    Attributes:
+        means: a row per level of the fixed column (or one, "mean"), with the columns `mean` (of ratios the geometric
+            mean), `low` and `high` (95 % interval), `error` (standard error; of ratios, of the logarithm), `freedom`
+            (degrees of freedom), and `bound` (">" where only a lower bound of the mean is known, which is `low`).
+        deviations: standard deviation of each random effect and of the residuals; of ratios, of logarithms.
+        levels: number of levels of each random effect.
+        runs: number of runs.
+        cut: number of runs that were cut.
+        log: whether values are ratios.
+        likelihood: the logarithm of the restricted likelihood.
+    """
+
+    means: pd.DataFrame
+    deviations: pd.Series[float]
+    levels: dict[str, int]
+    runs: int
+    cut: int
+    log: bool
+    likelihood: float
+    _model: _Model = field(repr=False)
+
+    @property
+    def shares(self) -> pd.Series[float]:
+        """Share of each random effect and of the residuals in the variance of a run."""
+        variances = self.deviations**2
+        return variances / variances.sum()
+
+    def contrast(self, weights: Mapping[str, float]) -> pd.Series[float]:
+        """Return a weighted sum of means with its 95 % interval and a test.
+
+        Args:
+            weights: of levels of the fixed column, such as {"FC": 1, "RNN": -1} for a difference. Of ratios, the sum is
+                one of logarithms; so weights that add up to 0 give a quotient.
+
+        Returns:
+            `value`, `low`, `high`, `error`, `freedom` and `p` (two-sided, of a sum of 0), as columns of `means`.
+
+        Raises:
+            InvalidSettingError: not a level, or one of which only a bound is known.
+        """
+        import pandas as pd
+
+        known = list(self.means.index[self.means["bound"].eq("")])
+        for name in weights:
+            if name not in known:
+                raise InvalidSettingError(f"The mean of {name} is not known here; choose from {listed(known)}.")
+        value, error, freedom = self._model.estimate(np.array([weights.get(name, 0.0) for name in known]))
+        row = _described(value, error, freedom, self.log)
+        p = 2 * float(scipy.stats.t.sf(abs(value) / error, freedom))
+        return pd.Series({"value": row["mean"], **{n: row[n] for n in ("low", "high", "error", "freedom")}, "p": p})
+
+    def profile(self, effect: str) -> tuple[float, float]:
+        """Return the 95 % interval of the standard deviation of a random effect, by its profile likelihood.
+
+        Args:
+            effect: its name, or "residual".
+        """
+        low, high = self._model.profile(list(self.deviations.index).index(effect))
+        return math.sqrt(low), math.sqrt(high)
+
+    def p(self, effect: str) -> float:
+        """Return the p-value of a likelihood-ratio test of a random effect.
+
+        It is half of that of chi-squared with one degree of freedom, as a variance cannot be below 0.
+
+        Args:
+            effect: its name.
+        """
+        gain = 2 * (self.likelihood - self._model.best({list(self.deviations.index).index(effect): 0.0}))
+        return float(scipy.stats.chi2.sf(max(gain, 0.0), 1)) / 2 if gain > 0 else 1.0
+
+
+def mixed_effects(
+    results: pd.DataFrame,
+    random: Sequence[str],
+    fixed: str | None = None,
+    *,
+    value: str = "value",
+    cut: str | None = "cut",
+    log: bool = True,
+) -> MixedEffects:
+    """Estimate means whose intervals hold for other cells, architectures or seeds than those that were measured.
+
+    Runs are values of a linear model: a mean (for each level of `fixed`), plus a normal effect of each level of each
+    random column, plus a normal residual. Effects may be crossed or nested. So models that share a cell, or a language,
+    do not count as independent.
+
+    Runs that were cut contribute the probability of a larger value (expectation propagation: Cunningham, Hennig and
+    Lacoste-Julien 2011, "Gaussian Probabilities and Expectation Propagation"). Variances are those of the largest
+    restricted likelihood (REML). Intervals of means are by Student's t with Satterthwaite's degrees of freedom.
+
+    Args:
+        results: a row per run, such as rows of one grammar of `result.to_dataframe()`. Rows without a value are left
+            out.
+        random: columns, or several joined by colons (`"cell:architecture"`) for each combination of their values.
+        fixed: column of which each level has a mean.
+        value: column of values.
+        cut: column that says which runs were cut, so that their true value is larger; None for none. A missing column
+            is taken for none.
+        log: whether values are ratios, which are modelled by their logarithms (those below 0.01 raised to it).
+
+    Raises:
+        IncompatibleError: a random column has one level, or as many as there are runs; or there are fewer than three
+            runs that were not cut; or values do not vary.
+        InvalidSettingError: no such column, or a value that is not finite.
+
+    Example:
+        >>> import pandas as pd
+        >>> from icy.analysis import mixed_effects
+        >>> ratios = {"GRU": [1.9, 2.0, 2.2, 2.1], "LSTM": [3.1, 3.0, 2.7, 2.8], "SRU": [2.4, 2.6, 2.4, 2.3]}
+        >>> runs = pd.DataFrame([(cell, ratio) for cell in ratios for ratio in ratios[cell]], columns=["cell", "value"])
+        >>> found = mixed_effects(runs, random=["cell"])
+        >>> found.means.round(2)[["mean", "low", "high", "freedom"]].values.tolist()
+        [[2.43, 1.58, 3.74, 2.0]]
+    """
+    import pandas as pd
+
+    _check_columns(results, [*(name for one in random for name in one.split(":")), value, *([fixed] if fixed else [])])
+    runs = results[results[value].notna()].reset_index(drop=True)
+    given = runs[value].to_numpy(float)
+    if not np.isfinite(given).all():
+        raise InvalidSettingError(f"The column {value} has values that are not finite.")
+    censored = runs[cut].eq(True).to_numpy(bool) if cut in runs else np.zeros(len(runs), bool)
+    level = runs[fixed].astype(str) if fixed else pd.Series("mean", runs.index)
+    cuts = pd.Series(censored).groupby(level.to_numpy()).all()
+    bounded = level.map(cuts).to_numpy(bool)
+    y = np.log(np.maximum(given, LEAST_RATIO)) if log else given
+    names = list(dict.fromkeys(level[~bounded]))
+    rows = [*_bounds(y, level, bounded, log)]
+    kept = ~bounded
+    if (~censored).sum() < FEWEST_KNOWN or not np.ptp(y[kept]) > 0:
+        raise IncompatibleError(
+            f"{(~censored).sum()} of {len(runs)} runs were not cut; random effects need {FEWEST_KNOWN} that differ."
+        )
+    design = (level[kept].to_numpy()[:, None] == np.array(names)).astype(float)
+    effects = {name: _levels(runs[kept], name) for name in random}
+    model = _Model(y[kept], censored[kept], design, [effect[:, None] == effect for effect in effects.values()])
+    for i, name in enumerate(names):
+        rows.append((name, _described(*model.estimate(np.eye(len(names))[i]), log)))
+    found = dict(rows)
+    order = [name for name in dict.fromkeys(level) if name in found]
+    means = pd.DataFrame([found[name] for name in order], index=order)
+    deviations = pd.Series(np.sqrt(model.variances), [*random, RESIDUAL])
+    levels = {name: int(effect.max()) + 1 for name, effect in effects.items()}
+    return MixedEffects(means, deviations, levels, len(runs), int(censored.sum()), log, model.likelihood, model)
+
+
+def _check_columns(results: pd.DataFrame, names: Sequence[str]) -> None:
+    for name in names:
+        if name not in results:
+            raise InvalidSettingError(f"There is no column {name}; the columns are {listed([*map(str, results)])}.")
+
+
+def _levels(runs: pd.DataFrame, name: str) -> Values:
+    """Return the number of the level of each run.
+
+    Raises:
+        IncompatibleError: there is one level, or as many as runs.
+    """
+    found = runs.groupby(name.split(":"), sort=False, dropna=False).ngroup().to_numpy()
+    count = int(found.max()) + 1
+    if not 1 < count < len(runs):
+        raise IncompatibleError(
+            f"{name} has {count} levels in {len(runs)} runs; a random effect needs more than one, and fewer than runs."
+        )
+    return np.asarray(found)
+
+
+def _bounds(y: Values, level: pd.Series[str], bounded: Mask, log: bool) -> list[tuple[str, dict[str, float | str]]]:
+    """Return descriptions of levels of which all runs were cut."""
+    found: list[tuple[str, dict[str, float | str]]] = []
+    for name in dict.fromkeys(level[bounded]):
+        mean = float(y[level.eq(name).to_numpy()].mean())
+        limit = math.exp(mean) if log else mean
+        unknown = dict.fromkeys(("error", "freedom"), math.nan)
+        found.append((name, {"mean": math.nan, "low": limit, "high": math.inf, **unknown, "bound": ">"}))
+    return found
+
+
+def _described(value: float, error: float, freedom: float, log: bool) -> dict[str, float | str]:
+    """Return a row of `MixedEffects.means`."""
+    width = student(freedom) * error
+    ends = np.array([value, value - width, value + width])
+    mean, low, high = map(float, np.exp(np.clip(ends, -700, 700)) if log else ends)
+    return {"mean": mean, "low": low, "high": high, "error": error, "freedom": freedom, "bound": ""}
+
+
+# -- likelihood --------------------------------------------------------------------------------------------------------
+
+
+class _Fit(NamedTuple):
+    """The likelihood at some variances, with the coefficients and their covariance."""
+
+    likelihood: float
+    coefficients: Values
+    covariance: Values
+
+
+class _Model:
+    """A linear mixed model of values of which some are lower limits.
+
+    Attributes:
+        variances: of each random effect and of the residuals, at the largest restricted likelihood.
+        likelihood: its logarithm.
+    """
+
+    def __init__(self, y: Values, cut: Mask, design: Values, same: Sequence[Mask]) -> None:
+        """Fit the model.
+
+        Args:
+            y: values [run].
+            cut: which are lower limits.
+            design: matrix of fixed effects [run, coefficient].
+            same: of each random effect, which runs share a level [run, run].
+        """
+        order = np.argsort(cut, kind="stable")
+        self.known = int((~cut).sum())
+        self.scale = float(y.std())
+        self.y, self.design = y[order] / self.scale, design[order]
+        self.same = [one[np.ix_(order, order)].astype(float) for one in same]
+        self.scaled, self.likelihood = self._maximum({})
+        self.variances = self.scaled * self.scale**2
+
+    def at(self, variances: Values) -> _Fit:
+        """Return the restricted likelihood at variances (in units of the variance of all values)."""
+        n, known = len(self.y), self.known
+        v = sum((size * one for size, one in zip(variances, self.same, strict=False)), variances[-1] * np.eye(n))
+        factor = np.linalg.cholesky(v[:known, :known])
+
+        def solve(right: Values) -> Values:
+            return np.asarray(scipy.linalg.solve_triangular(factor, right, lower=True, check_finite=False), float)
+
+        x, y = solve(self.design[:known]), solve(self.y[:known])
+        inverse = np.asarray(np.linalg.inv(x.T @ x), float)
+        b = np.asarray(inverse @ (x.T @ y), float)
+        rest = y - x @ b
+        size = known - x.shape[1]
+        likelihood = -0.5 * (
+            2 * np.log(np.diag(factor)).sum() - np.linalg.slogdet(inverse)[1] + rest @ rest
+            + size * math.log(2 * math.pi)
+        ) - size * math.log(self.scale)  # fmt: skip
+        if known == n:
+            return _Fit(float(likelihood), b, inverse)
+        link = solve(v[:known, known:])
+        slope = self.design[known:] - link.T @ x
+        mean = self.design[known:] @ b + link.T @ rest
+        covariance = v[known:, known:] - link.T @ link + slope @ inverse @ slope.T
+        chance, shift, narrowed = beyond(self.y[known:] - mean, covariance)
+        gain = np.asarray(np.linalg.solve(covariance, slope @ inverse).T, float)
+        return _Fit(float(likelihood + chance), b + gain @ shift, inverse + gain @ (narrowed - covariance) @ gain.T)
+
+    def _maximum(self, fixed: Mapping[int, float]) -> tuple[Values, float]:
+        """Return the variances of the largest likelihood, with some of them fixed, and its logarithm."""
+        count = len(self.same) + 1
+        free = [i for i in range(count) if i not in fixed]
+        values = np.full(count, 1 / count)
+        values[list(fixed)] = list(fixed.values())
+
+        def loss(some: Values) -> float:
+            values[free] = some
+            return -self.at(values).likelihood
+
+        limits = [(LEAST_RESIDUAL if i == count - 1 else 0.0, None) for i in free]
+        best = scipy.optimize.minimize(loss, np.full(len(free), 1 / count), method="L-BFGS-B", bounds=limits)
+        values[free] = np.where((best.x < LEAST_SHARE) & (np.array(free) < count - 1), 0.0, best.x)
+        return values.copy(), self.at(values).likelihood
+
+    def best(self, fixed: Mapping[int, float]) -> float:
+        """Return the logarithm of the largest likelihood with some variances fixed (in units of the values squared)."""
+        return self._maximum({i: size / self.scale**2 for i, size in fixed.items()})[1]
+
+    def estimate(self, weights: Values) -> tuple[float, float, float]:
+        """Return a weighted sum of coefficients, its standard error, and Satterthwaite's degrees of freedom."""
+        found = self.at(self.scaled)
+        variance = float(weights @ found.covariance @ weights)
+        positive = np.flatnonzero(self.scaled > 0)
+
+        def moved(change: Values) -> _Fit:
+            values = self.scaled.copy()
+            values[positive] *= np.exp(change)
+            return self.at(values)
+
+        steps = STEP * np.eye(len(positive))
+        sides = [[moved(side * step) for side in (1, -1)] for step in steps]
+        slope = np.array([weights @ (up.covariance - down.covariance) @ weights for up, down in sides]) / (2 * STEP)
+        information = np.empty((len(positive), len(positive)))
+        for i, (up, down) in enumerate(sides):
+            information[i, i] = (2 * found.likelihood - up.likelihood - down.likelihood) / STEP**2
+            for j in range(i):
+                corners = [a * b * moved(a * steps[i] + b * steps[j]).likelihood for a in (1, -1) for b in (1, -1)]
+                information[i, j] = information[j, i] = -sum(corners) / (4 * STEP**2)
+        spread = float(slope @ np.linalg.pinv(information, hermitian=True) @ slope)
+        freedom = 2 * variance**2 / spread if spread > 0 else math.inf
+        freedom = min(max(freedom, 1.0), float(len(self.y) - len(weights)))
+        return float(weights @ found.coefficients) * self.scale, math.sqrt(variance) * self.scale, freedom
+
+    def profile(self, effect: int) -> tuple[float, float]:
+        """Return the interval of a variance in which twice the logarithm of the likelihood falls by less than 3.84."""
+        drop = float(scipy.stats.chi2.ppf(CONFIDENCE, 1)) / 2
+        size = float(self.scaled[effect])
+
+        def lost(value: float) -> float:
+            return self.likelihood - self._maximum({effect: value})[1] - drop
+
+        least = LEAST_RESIDUAL if effect == len(self.same) else 0.0
+        low = 0.0 if lost(least) <= 0 else _root(lost, least, size)
+        high = max(2 * size, LEAST_SHARE)
+        while lost(high) <= 0 and high < 1e6:
+            high *= 4
+        return low * self.scale**2, _root(lost, size, high) * self.scale**2
+
+
+def _root(function: Callable[[float], float], low: float, high: float) -> float:
+    return float(scipy.optimize.brentq(function, low, high, rtol=1e-3))
+
+
+def beyond(limits: Values, covariance: Values) -> tuple[float, Values, Values]:
+    """Return the probability that normal variables of mean 0 are all above their limits, by expectation propagation.
+
+    Args:
+        limits: [variable].
+        covariance: [variable, variable], positive definite.
+
+    Returns:
+        The logarithm of the probability, and the mean and the covariance of the variables if they are.
+
+    Example:
+        >>> import numpy as np
+        >>> found = beyond(np.zeros(2), np.array([[1, 0.5], [0.5, 1]]))  # 1/4 + arcsin(0.5) / 2 pi = 1/3
+        >>> round(float(np.exp(found[0])), 3)
+        0.333
+    """
+    precision, shift = np.zeros(len(limits)), np.zeros(len(limits))  # of each site
+    mean, now, before = np.zeros(len(limits)), covariance, math.inf
+    for _ in range(ROUNDS):
+        cavity = 1 / np.diag(now) - precision
+        pull = mean / np.diag(now) - shift
+        width = 1 / np.sqrt(cavity)
+        edge = (limits - pull / cavity) / width
+        tail = scipy.special.log_ndtr(-edge)
+        hazard = np.exp(-0.5 * edge**2 - 0.5 * math.log(2 * math.pi) - tail)
+        there = pull / cavity + width * hazard
+        narrow = np.maximum(width**2 * (1 - hazard * (hazard - edge)), 1e-12)
+        precision, shift = np.maximum(1 / narrow - cavity, 0.0), there / narrow - pull
+        root = np.sqrt(precision)
+        inner = np.eye(len(limits)) + root[:, None] * covariance * root
+        scaled = root[:, None] * covariance
+        now = covariance - scaled.T @ np.linalg.solve(inner, scaled)
+        mean = now @ shift
+        total = cavity + precision
+        sites = tail - 0.5 * ((pull + shift) ** 2 / total - pull**2 / cavity) + 0.5 * np.log(total / cavity)
+        chance = float(sites.sum() + 0.5 * shift @ mean - 0.5 * np.linalg.slogdet(inner)[1])
+        if abs(chance - before) < TOLERANCE:
+            break
+        before = chance
+    return chance, mean, now

@@ -1,0 +1,161 @@
+"""Resolution: how much of a ratio the noise and the spacing of readings leave open."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from icy.config.protocols import BASELINE
+from icy.config.settings import TrainingSettings
+from icy.languages.meanings import MeaningSpace
+
+from .record import Record, checks_of, config_text
+
+MOST_STEPS = 10**10  # of a training, a day or many: whose checks are found in a moment
+BELOW = 5.0  # standard deviations of a reading below the target, where the line through the readings begins
+RECENT = 8  # readings by which a curve that flattens is known: the last half of the updates, on a geometric grid
+LEAST_EARLIER = 4  # readings before the recent ones, to compare with
+LEAST_SLOPE = 0.02  # of a curve that flattens, per unit of the logarithm of the updates
+# Correlation of the readings of concat and perm at one evaluation, which are of the same meanings: 0.2 to 0.8 in six
+# models, 0.5 in the mean (benchmarks/resolution.py). Other grammars are seldom learned between the same evaluations.
+SHARED = 0.5
+
+
+@dataclass(frozen=True)
+class Uncertainty:
+    """Relative standard uncertainty of the step at which a run reached its target.
+
+    Attributes:
+        readings: the part of each reading around the step, by the steps of its evaluation.
+        spacing: the part of the spacing of a grid of evaluations.
+    """
+
+    readings: dict[int, float]
+    spacing: float = 0.0
+
+    def __float__(self) -> float:
+        return math.hypot(self.spacing, *self.readings.values())
+
+
+def resolution_of(record: Record, baseline: Record | None = None) -> float:
+    """Return the relative standard uncertainty that the readings leave in a ratio: 0.05 is 5 %.
+
+    It has a part from the grammar's run and one from the baseline's (`crossing_uncertainty`), which add in squares. If
+    both runs reach the target at the same evaluations, they read the same meanings, and share a part of the error.
+
+    Args:
+        record: of a run of a grammar.
+        baseline: that of concat at the same seed, if it is known.
+
+    Returns:
+        0 for the baseline, whose ratio is 1; NaN for other measures than ratios, for runs that failed or were cut, and
+        for more steps than any training takes (MOST_STEPS).
+    """
+    concat = record.get("baseline_crossing") or record.get("baseline_steps")
+    if record["measure"] != "ratio" or record["failed"] or record["reason"] == "cap" or not concat:
+        return math.nan
+    if record["grammar"] == BASELINE:
+        return 0.0
+    settings = checks_of(record)
+    crossing = record.get("crossing") or record["steps"]
+    if settings is None or max(crossing, concat) > MOST_STEPS:
+        return math.nan
+    own = crossing_uncertainty(record, crossing, settings)
+    other = crossing_uncertainty(baseline, concat, settings)
+    shared = sum(own.readings[check] * other.readings[check] for check in own.readings.keys() & other.readings.keys())
+    return math.sqrt(float(own) ** 2 + float(other) ** 2 - 2 * SHARED * shared)
+
+
+def crossing_uncertainty(record: Record | None, crossing: float, settings: TrainingSettings) -> Uncertainty:
+    """Return the relative standard uncertainty of the step at which a run reached its target.
+
+    A reading is the share of right answers among the meanings of an evaluation. Its standard deviation is that of
+    independent answers, one per attribute of a receiver and one per token of a sender. Divided by the slope of the
+    curve at the target, it is an uncertainty in updates. The slope is that of a line through the readings from BELOW
+    standard deviations below the target up to the crossing; of a curve that flattens, at most that of its last RECENT
+    readings, since a reading that is too high by chance ends the training. Where steps are interpolated, the two
+    readings around the crossing count by their weights; on a fixed grid of evaluations the spacing of the grid is added
+    in squares.
+
+    Args:
+        record: of the run, with its curve; None if it is not known.
+        crossing: the step.
+        settings: of its evaluations.
+
+    Returns:
+        The uncertainty as a share of `crossing`; where the curve is not known, that of the spacing alone.
+    """
+    found = None if record is None else _around(record, crossing, settings)
+    if found is None:
+        return Uncertainty({}, _spacing(settings, crossing))
+    if settings.interpolates:
+        return Uncertainty(found)
+    last = max(found)
+    return Uncertainty({last: found[last]}, _spacing(settings, crossing))
+
+
+def _around(record: Record, crossing: float, settings: TrainingSettings) -> dict[int, float] | None:
+    """Return the uncertainty from each of the two readings around the crossing; None where the curve has not both."""
+    target = float(record["target"])
+    points = [(float(p[0]), float(p[1])) for p in record.get("curve", ()) if p[0] is not None and p[1] is not None]
+    last = next((place for place, (_, accuracy) in enumerate(points) if accuracy >= target), None)
+    if not last or target >= 1 or crossing <= 0:
+        return None
+    spread = math.sqrt(target * (1 - target) / answers_of(record))
+    noise = [spread / math.sqrt(settings.check_size(int(steps))) for steps, _ in points[: last + 1]]
+    first = last - 1
+    while first > 0 and points[first][1] > target - BELOW * noise[first]:
+        first -= 1
+    (before, low), (after, high) = points[last - 1], points[last]
+    slope = _slope(points[first : last + 1])
+    if slope <= 0:
+        slope = (high - low) / (after - before)
+    if (flat := _flattened(points[: last + 1])) is not None:
+        slope = min(slope, flat / crossing)
+    weight = min(1.0, max(0.0, (crossing - before) / (after - before)))
+    parts = ((before, (1 - weight) * noise[last - 1]), (after, weight * noise[last]))
+    return {int(check): part / slope / crossing for check, part in parts}
+
+
+def answers_of(record: Record) -> int:
+    """Return the number of answers per meaning in a reading: attributes of a receiver, tokens of a sender."""
+    attributes = MeaningSpace.parse(str(record["meanings"])).attributes
+    return attributes if record["side"] == "receiver" else attributes * record["word_length"]
+
+
+def _slope(points: list[tuple[float, float]]) -> float:
+    """Return the slope of the line of least squares through some points."""
+    x, y = (sum(values) / len(points) for values in zip(*points, strict=True))
+    return float(sum((a - x) * (b - y) for a, b in points) / sum((a - x) ** 2 for a, _ in points))
+
+
+def _flattened(points: list[tuple[float, float]]) -> float | None:
+    """Return the slope of the last RECENT readings over the logarithm of the updates, if the curve was steeper before.
+
+    None for other curves, and for those with few readings.
+    """
+    on_log = [(math.log(steps), accuracy) for steps, accuracy in points if steps > 0]
+    recent, earlier = on_log[-RECENT:], on_log[-2 * RECENT : 1 - RECENT]
+    if len(earlier) < LEAST_EARLIER or (slope := _slope(recent)) >= _slope(earlier):
+        return None
+    return max(slope, LEAST_SLOPE)
+
+
+def _spacing(settings: TrainingSettings, steps: float) -> float:
+    """Return the relative standard uncertainty of a step that lies anywhere between two evaluations.
+
+    That is half the gap over the root of three (JCGM 100:2008, section 4.3.7), as a share of the middle.
+    """
+    before, after = settings.checks_around(steps)
+    return (after - before) / (after + before) / math.sqrt(3)
+
+
+def baselines_of(records: Iterable[Record]) -> dict[str, Record]:
+    """Return the records of baselines by what they share with the runs of their seed (`run_of_seed`)."""
+    return {run_of_seed(r): r for r in records if r["grammar"] == BASELINE and r["measure"] == "ratio"}
+
+
+def run_of_seed(record: Record) -> str:
+    """Return the configuration of a run without its grammar, as text."""
+    return config_text({**record["config"], "grammar": ""})
