@@ -71,11 +71,11 @@ weights. Settings share seeds, so they are compared in pairs.
 ![Factors of the conclusions under each setting, and Kendall's tau of the orders]({figure})
 
 Top: the factor by which the left side of a conclusion exceeds the right side, as a geometric mean over seeds. Sides are
-ratios to concat's updates, or updates where the name says so. In parentheses: the 95 % interval (Student's t over
-seeds) contains 1. A frame: the interval is on the other side of 1 than the default's. An asterisk: the factor differs
-from the default's (paired t-test over seeds, p < 0.05 after Holm's correction for {tests} tests). Bottom: Kendall's tau
-between an order under the setting and under the default, a mean over grammars or models, with its 95 % interval
-(bootstrap of seeds, percentiles). A dash is the tau that is expected if the setting changes nothing.
+ratios to concat's updates, or updates where the name says so. In parentheses on white: the 95 % interval (Student's t
+over seeds) contains 1. A frame: the interval is on the other side of 1 than the default's. An asterisk: the factor
+differs from the default's (paired t-test over seeds, p < 0.05 after Holm's correction for {tests} tests). Bottom:
+Kendall's tau between an order under the setting and under the default, a mean over grammars or models, with its 95 %
+interval (bootstrap of seeds, percentiles). A dash is the tau that is expected if the setting changes nothing.
 
 ## Conclusions
 
@@ -453,13 +453,15 @@ def draw(panel: Panel, found: Mapping[str, Mapping[str, Effect]], taus: Mapping[
 
 
 def _cells(ax: Axes, settings: Sequence[str], found: Mapping[str, Mapping[str, Effect]]) -> None:
-    logs = np.array([[math.log2(row[name].factor) for name in settings] for row in found.values()])
-    ax.imshow(logs, cmap="PuOr", norm=TwoSlopeNorm(0, -3, 3), aspect="auto")
+    logs = [
+        [math.log2(row[name].factor) if row[name].sign else math.nan for name in settings] for row in found.values()
+    ]
+    ax.imshow(np.array(logs), cmap="PuOr", norm=TwoSlopeNorm(0, -3, 3), aspect="auto")
     for y, row in enumerate(found.values()):
         base = row[DEFAULT].sign
         for x, name in enumerate(settings):
             one = row[name]
-            shade = "white" if abs(math.log2(one.factor)) > 2 else "black"
+            shade = "white" if one.sign and abs(math.log2(one.factor)) > 2 else "black"
             text = f"{one.factor:.2g}" if one.factor < 10 else f"{one.factor:.0f}"
             text += "*" if one.p < ALPHA else ""
             ax.text(

@@ -53,11 +53,11 @@ meanings that are answered exactly in the first two tables, and of their tokens 
 ## The same game, all cards learned
 
 Three held-out meanings of a language of 9 (`synth`) or 25 (`eng`). *Networks* are senders of the study's protocol
-`converged`: trained until every card is exact, so that all have a training accuracy of 100 %, in {instances} instances of
-a dataset and grammar each. *Simulated players* here are those that answer all other items right, too. Intervals are of
-95 %: by bootstrap of instances, or exact (Clopper and Pearson, of instances) where all instances are alike. For people:
-the printed 1.96 standard errors, as a beta distribution around the middle of the counts that fit what is printed. The
-training accuracy of people is not printed; they could look up every card.
+`converged`: trained until every card is exact, so that all have a training accuracy of 100 %, in {instances} instances
+of a dataset and grammar each. *Simulated players* here are those that answer all other items right, too. Intervals are
+of 95 %: by bootstrap of instances, or exact (Clopper and Pearson, of instances) where all instances are alike. For
+people: the printed 1.96 standard errors, as a beta distribution around the middle of the counts that fit what is
+printed. The training accuracy of people is not printed; they could look up every card.
 
 {accuracies}
 
