@@ -55,6 +55,8 @@ SETTINGS = {
 }
 PAIRS = [*combinations(range(4), 2), *combinations(range(4, 8), 2)]  # of models of one side
 RESAMPLES = 2000
+LEAST = 1e-9  # a difference of means of taus that is rounding
+CUT = ["setting", "model", "grammar"]
 CONFIDENCE, POWER, ALPHA = 0.95, 0.8, 0.05
 HOLDS = "holds under all"
 PAGE_TEXT = """# Does the order of models and grammars depend on the settings?
@@ -94,8 +96,8 @@ ones, so intervals lie low.
 
 {orders}
 
-The 5 % quantile of the mean tau of two samples of the default's seeds is a test of whether an order has changed; it is
-not corrected for the number of settings. {changed}
+Whether an order has changed is tested by the share of two samples of the default's seeds with a mean tau as low (p),
+corrected by Holm's method for all settings and orders. {changed}
 
 {items}
 
@@ -130,14 +132,14 @@ class Panel:
     Attributes:
         cubes: per setting, over the seeds that all its models and grammars have.
         seeds: these seeds, in order.
-        cut: number of runs in each that ended at the cap, and stand for it.
+        cut: the runs that ended at the cap, and stand for it: setting, model and grammar.
         runs: number of runs on file.
         hours: that they took.
     """
 
     cubes: Mapping[str, Cube]
     seeds: Mapping[str, Sequence[int]]
-    cut: Mapping[str, int]
+    cut: pd.DataFrame
     runs: int
     hours: float
 
@@ -163,16 +165,16 @@ def read(long: pd.DataFrame) -> Panel:
     good["setting"] = [SETTINGS.get(key) for key in named]
     good["model"] = good["model"].str.replace("Scaled-", "")
     good["log"] = np.log(np.where(good["cut"].astype(bool), good["cap"] * good["baseline_crossing"], good["crossing"]))
-    cubes, seeds, cut, place = {}, {}, {}, pd.MultiIndex.from_product([MODELS, ALL], names=["model", "grammar"])
+    cubes, seeds, cut, place = {}, {}, [], pd.MultiIndex.from_product([MODELS, ALL], names=["model", "grammar"])
     for setting, rows in good.groupby("setting"):
         wide = rows.pivot_table(index=["model", "grammar"], columns="seed", values="log").reindex(place)
         whole = wide.dropna(axis=1)
         if whole.shape[1] >= 2:
             cubes[str(setting)] = whole.to_numpy().reshape(len(MODELS), len(ALL), -1)
             seeds[str(setting)] = list(whole.columns)
-            cut[str(setting)] = int((rows["cut"].astype(bool) & rows["seed"].isin(whole.columns)).sum())
+            cut.append(rows.loc[rows["cut"].astype(bool) & rows["seed"].isin(whole.columns), CUT])
     ordered = {name: cubes[name] for name in SETTINGS.values() if name in cubes}
-    return Panel(ordered, seeds, cut, len(long), long["seconds"].sum() / 3600)
+    return Panel(ordered, seeds, pd.concat(cut, ignore_index=True), len(long), long["seconds"].sum() / 3600)
 
 
 def ratios(cube: Cube) -> Cube:
@@ -237,17 +239,14 @@ class Tau:
         mean: the same of the mean.
         expected: mean that is expected if the setting changed nothing, of two samples of the default's seeds.
         least: 5 % quantile of the same.
+        p: share of these samples whose mean is as low.
     """
 
     items: dict[str, tuple[float, float, float]]
     mean: tuple[float, float, float]
     expected: float
     least: float
-
-    @property
-    def changed(self) -> bool:
-        """Whether the mean is below what chance alone gives in 95 % of samples."""
-        return self.mean[0] < self.least
+    p: float
 
 
 def tau(panel: Panel, setting: str, kind: str) -> Tau:
@@ -260,11 +259,12 @@ def tau(panel: Panel, setting: str, kind: str) -> Tau:
     null = resampled([cubes[0], cubes[0]], order, rng, apart=True).mean(1)
     items = {name: (float(values[at]), *interval(draws[:, at])) for at, name in enumerate(names)}
     whole = (float(values.mean()), *interval(draws.mean(1)))
-    return Tau(items, whole, float(null.mean()), float(np.quantile(null, ALPHA)))
+    p = float(1 + (null <= whole[0] + LEAST).sum()) / (1 + len(null))
+    return Tau(items, whole, float(null.mean()), float(np.quantile(null, ALPHA)), p)
 
 
 def least_change(panel: Panel, setting: str, kind: str) -> float:
-    """Return the highest true mean tau at which the test of `Tau.changed` finds a change with a power of 80 %.
+    """Return the highest true mean tau at which a single test by `Tau.least` finds a change with a power of 80 %.
 
     The true orders are the default's means with normal shifts of growing size, independent for every model and grammar;
     the seeds vary about them as the default's do.
@@ -461,7 +461,7 @@ def _cells(ax: Axes, settings: Sequence[str], found: Mapping[str, Mapping[str, E
         base = row[DEFAULT].sign
         for x, name in enumerate(settings):
             one = row[name]
-            shade = "white" if one.sign and abs(math.log2(one.factor)) > 2 else "black"
+            shade = "white" if one.sign and abs(math.log2(one.factor)) > 1.6 else "black"
             text = f"{one.factor:.2g}" if one.factor < 10 else f"{one.factor:.0f}"
             text += "*" if one.p < ALPHA else ""
             ax.text(
@@ -508,7 +508,7 @@ def page(panel: Panel, found: Mapping[str, Mapping[str, Effect]], taus: Mapping[
         summary=_summary(panel, found),
         conclusions=markdown_table(["conclusion", "default", "smallest", "largest", "verdict"], rows),
         orders=markdown_table(["setting", *ORDERS], orders),
-        changed=" ".join(_changed(kind, row) for kind, row in taus.items()),
+        changed=_changed(taus),
         items="\n\n".join(_by_item(row, kind) for kind, row in taus.items()),
         power=_power(panel),
     )
@@ -522,8 +522,14 @@ def _seeds(panel: Panel, most: int) -> str:
 
 
 def _cut(panel: Panel) -> str:
-    cut = [f"{count} under {name}" for name, count in panel.cut.items() if count]
-    return f"{sum(panel.cut.values())} runs ended at the cap and count as the cap: {listed(cut)}." if cut else ""
+    counts = {name: panel.cut[name].value_counts() for name in CUT}
+    by = {name: listed([f"{count} {what}" for what, count in found.items()]) for name, found in counts.items()}
+    if not len(panel.cut):
+        return ""
+    return (
+        f"{len(panel.cut)} runs ended at the cap and count as the cap, so that factors with their models are bounds "
+        f"(models: {by['model']}; grammars: {by['grammar']}; settings: {by['setting']})."
+    )
 
 
 def _summary(panel: Panel, found: Mapping[str, Mapping[str, Effect]]) -> str:
@@ -547,10 +553,18 @@ def _summary(panel: Panel, found: Mapping[str, Mapping[str, Effect]]) -> str:
     )
 
 
-def _changed(kind: str, row: Mapping[str, Tau]) -> str:
-    names = [name for name, one in row.items() if one.changed]
-    where = listed(names) if names else "no setting"
-    return f"Order of {kind}: the mean tau is below this quantile under {where}."
+def _changed(taus: Mapping[str, Mapping[str, Tau]]) -> str:
+    places = [(kind, name) for kind, row in taus.items() for name in row]
+    corrected = dict(zip(places, holm([taus[kind][name].p for kind, name in places]), strict=True))
+    parts = []
+    for kind, row in taus.items():
+        lower = [name for name, one in row.items() if one.p < ALPHA]
+        still = [name for name in lower if corrected[kind, name] < ALPHA]
+        parts.append(
+            f"Order of {kind}: p < 0.05 under {listed(lower) or 'no setting'}; after the correction, under "
+            f"{listed(still) or 'no setting'}."
+        )
+    return " ".join(parts)
 
 
 def _power(panel: Panel) -> str:

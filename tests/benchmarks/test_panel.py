@@ -65,7 +65,7 @@ def test_a_setting_that_changes_nothing_keeps_all_orders_and_conclusions(monkeyp
     assert found.default.shape == (8, 6, 4)
     order = panel.tau(found, "width 256", "grammars, by ratio")
     assert order.mean[0] == 1
-    assert not order.changed
+    assert order.p == 1
     row = panel.effects(found)["recurrent senders: rot > shufdet"]
     assert row["default"].factor == pytest.approx(4, rel=0.02)  # rot is two places after shufdet
     assert panel.verdict(row) == "holds under all"
