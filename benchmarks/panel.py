@@ -108,8 +108,8 @@ corrected by Holm's method for all settings and orders. {changed}
 ## Limits
 
 The order is that of eight models in one small space. Not measured: attention, cells other than RNN and GRU, the papers'
-space (5x10), combinations of two changed settings, and words that vary while weights do not. The name of a conclusion
-says what the findings claim at 5x10, which need not hold in this space.
+space (5x10), combinations of two changed settings, and words that vary while weights do not. The conclusions are
+claims about 5x10, and need not hold in this space.
 
 What would overturn the page: a setting in this range, or more seeds, that put an interval on the other side of 1.
 
@@ -132,7 +132,7 @@ class Panel:
     Attributes:
         cubes: per setting, over the seeds that all its models and grammars have.
         seeds: these seeds, in order.
-        cut: the runs that ended at the cap, and stand for it: setting, model and grammar.
+        cut: setting, model and grammar of the runs that ended at the cap.
         runs: number of runs on file.
         hours: that they took.
     """
@@ -239,7 +239,7 @@ class Tau:
         mean: the same of the mean.
         expected: mean that is expected if the setting changed nothing, of two samples of the default's seeds.
         least: 5 % quantile of the same.
-        p: share of these samples whose mean is as low.
+        p: share of these samples with a mean as low.
     """
 
     items: dict[str, tuple[float, float, float]]
@@ -299,9 +299,9 @@ class Conclusion:
     """A difference of two groups of cells in the logarithm of ratios or of updates.
 
     Attributes:
-        text: what is larger than what.
+        text: its name: the larger group, then the smaller.
         over: models and grammars of the first group.
-        under: those of the second.
+        under: models and grammars of the second group.
         updates: whether updates are compared in place of ratios to concat's.
     """
 
@@ -402,7 +402,7 @@ def effects(panel: Panel) -> dict[str, dict[str, Effect]]:
 
 
 def verdict(row: Mapping[str, Effect]) -> str:
-    """Say whether a conclusion depends on the setting, as far as its intervals show."""
+    """Return whether the intervals of a conclusion depend on the setting, in words."""
     base = row[DEFAULT].sign
     if not base:
         shown = [name for name, effect in row.items() if effect.sign]

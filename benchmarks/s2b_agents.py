@@ -68,7 +68,7 @@ def page(results: dict[str, ProbeResult]) -> str:
 
 
 def published_cells(result: ProbeResult) -> str:
-    """Return the table of a sweep's cells next to those of metarg22/listener, by the same schedule."""
+    """Return the table of a sweep next to the cells of metarg22/listener, by the same schedule."""
     printed = published("metarg22/listener").set_index(["shots", "samples"])
     rows = []
     for record in sorted(result.records, key=lambda r: (r["shots"], r["samples"])):

@@ -104,4 +104,4 @@ def test_the_sweeps_can_be_planned(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     given = read_sweep(panel.SWEEP)
     plan = make_sweep(sweep_spec(**given, plugin=str(panel.SCALED), out=str(tmp_path)))
     assert len(plan.rows) == len(panel.SETTINGS) * len(panel.MODELS)
-    assert len(make_sweep(sweep_spec(**read_sweep(people.SWEEP), out=str(tmp_path))).rows) == 3
+    assert len(make_sweep(sweep_spec(**read_sweep(people.SWEEP), out=str(tmp_path))).rows) == len(people.LARGE_MODELS)
