@@ -59,6 +59,7 @@ LEAST = 1e-9  # a difference of means of taus that is rounding
 CUT = ["setting", "model", "grammar"]
 CONFIDENCE, POWER, ALPHA = 0.95, 0.8, 0.05
 HOLDS = "holds under all"
+SIDES = {"above 1": 1, "below 1": -1}
 PAGE_TEXT = """# Does the order of models and grammars depend on the settings?
 
 Made by `python benchmarks/panel.py` of {runs} runs, made with {made}.
@@ -405,8 +406,9 @@ def verdict(row: Mapping[str, Effect]) -> str:
     """Return whether the intervals of a conclusion depend on the setting, in words."""
     base = row[DEFAULT].sign
     if not base:
-        shown = [name for name, effect in row.items() if effect.sign]
-        return f"not shown by default; shown under {listed(shown)}" if shown else "not shown under any setting"
+        sides = {what: [name for name, effect in row.items() if effect.sign == sign] for what, sign in SIDES.items()}
+        said = "; ".join(f"{what} under {listed(names)}" for what, names in sides.items() if names)
+        return f"not shown by default; {said}" if said else "not shown under any setting"
     reversed_ = [name for name, effect in row.items() if effect.sign == -base]
     open_ = [name for name, effect in row.items() if not effect.sign]
     if not reversed_ and not open_:
@@ -539,6 +541,7 @@ def _summary(panel: Panel, found: Mapping[str, Mapping[str, Effect]]) -> str:
         text: [name for name, effect in row.items() if effect.sign == -row[DEFAULT].sign] for text, row in shown.items()
     }
     said = [f"{text} under {listed(names)}" for text, names in turned.items() if names]
+    both = [text for text, row in found.items() if {1, -1} <= {effect.sign for effect in row.values()}]
     changed = [name for row in found.values() for name, effect in row.items() if effect.p < ALPHA]
     by = [f"{changed.count(name)} under {name}" for name in panel.cubes if name in changed]
     return " ".join(
@@ -547,6 +550,7 @@ def _summary(panel: Panel, found: Mapping[str, Mapping[str, Effect]]) -> str:
             f"{len(holds)} of these {len(shown)} are shown in the same direction under all of {len(panel.cubes)} "
             "settings.",
             f"Reversed: {'; '.join(said)}." if said else "None of them is reversed under any setting.",
+            f"Above 1 under some setting and below 1 under another: {'; '.join(both) or 'none'}.",
             f"{len(changed)} of {len(found) * (len(panel.cubes) - 1)} factors differ significantly from the default's"
             + (f": {listed(by)}." if by else "."),
         ]

@@ -36,7 +36,7 @@ def test_verdicts_name_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     assert panel.verdict({"default": above, "width 64": above}) == "holds under all"
     assert panel.verdict({"default": above, "width 64": below}) == "reversed under width 64"
     assert panel.verdict({"default": below, "a": neither, "b": above}) == "reversed under b; not shown under a"
-    assert panel.verdict({"default": neither, "a": above}) == "not shown by default; shown under a"
+    assert panel.verdict({"default": neither, "a": above}) == "not shown by default; above 1 under a"
 
 
 def long_table() -> pd.DataFrame:
