@@ -1,4 +1,4 @@
-"""Train agents of S2B: `python benchmarks/s2b_agents.py [--train memory|pair|ablations|papers]... [--workers 2]`.
+"""Train agents of S2B: `python benchmarks/s2b_agents.py [--train SWEEP]... [--workers 2]`; SWEEP is a key of TITLES.
 
 Run the sweeps benchmarks/sweeps/s2b-*.toml into benchmarks/agents/results, starting from the records in
 benchmarks/agents/records.parquet, which is committed; put all records back into it, and write benchmarks/s2b-agents.md
@@ -17,6 +17,7 @@ from matplotlib.axes import Axes
 import icy
 from icy.analysis.literature.catalogue import published
 from icy.analysis.style import SMALL, head, panels, tidy
+from icy.core.text import markdown_table
 from icy.experiments.results import ProbeResult
 from icy.records.pack import add_to_pack
 
@@ -28,7 +29,9 @@ TITLES = {
     "pair": "Pairs, by reward alone",
     "ablations": "What is needed",
     "papers": "The papers' cores and learners",
+    "listener": "Attention memories in the published cells",
 }
+DRAWN = ("memory", "pair", "papers")
 SPREAD = "sd"
 PRINTED = (  # table, agent, samples, title
     ("metarg22/listener", "LSTM", 1, "LSTM+r2d2"),
@@ -49,7 +52,7 @@ def page(results: dict[str, ProbeResult]) -> str:
         "",
         "Made by `python benchmarks/s2b_agents.py` of the records in agents/records.parquet, made with "
         f"{describe_packs(RECORDS)}; each table is the sweep of its name in sweeps/. "
-        "Evaluated on 1,000 episodes per seed that were not trained on, under the default "
+        "Evaluated on 1,000 episodes per seed that were not trained on, unless it is said otherwise under the default "
         "schedule, where a listener that never listens scores 50 %.",
         "",
         "![Accuracy in the query while agents learn](s2b-agents.png)",
@@ -58,13 +61,57 @@ def page(results: dict[str, ProbeResult]) -> str:
         if result.records:
             minutes = [r["cpu_seconds"] / 60 for r in result.records if not r["failed"]]
             parts += ["", f"## {TITLES[name]}", "", result.table("markdown", SPREAD).strip(), ""]
+            if name == "listener":
+                parts += [published_cells(result), ""]
             parts += [f"{min(minutes):.1f} to {max(minutes):.1f} minutes of processor time an agent, one thread."]
     return "\n".join(parts) + "\n"
 
 
+def published_cells(result: ProbeResult) -> str:
+    """Return the table of a sweep next to the cells of metarg22/listener, by the same schedule."""
+    printed = published("metarg22/listener").set_index(["shots", "samples"])
+    rows, below = [], []
+    for record in sorted(result.records, key=lambda r: (r["shots"], r["samples"])):
+        cell = printed.loc[record["shots"], record["samples"]]
+        rows.append(
+            [
+                str(record["shots"]),
+                str(record["samples"]),
+                f"{100 * record['accuracy']:.1f}",
+                str(record["steps"]),
+                f"{record['observations']:,}",
+                f"{100 * record['floor']:.1f}",
+                cell["printed"],
+                f"{cell['observations']:,}",
+            ]
+        )
+        if record["accuracy"] <= record["floor"]:
+            below.append(f"S = {record['shots']}, O = {record['samples']}")
+    return (
+        "Attention memories (`pairs+ppo`, one seed) and the published LSTMs of `metarg22/listener` (mean ± standard "
+        "deviation of 6 seeds), both under the schedule of the papers' program (`compat=near32`), with the posdis "
+        "speaker at 2 to 5 values. The games are the same; architecture, learner (PPO by reward alone, R2D2 with the "
+        "reconstruction loss) and numbers of observations are not. *Never listening*: the best listener without "
+        "messages, in the same episodes as the attention memory. "
+        + (
+            f"Where it answers at least as many ({'; '.join(below)}), the accuracy is no evidence that messages are "
+            "read. "
+            if below
+            else ""
+        )
+        + "Memories that were trained for 25 or 30 updates were still improving at the last reading."
+        "\n\n"
+        + markdown_table(
+            ["S", "O", "query, %", "updates", "observations", "never listening, %", "LSTM, %", "LSTM's observations"],
+            rows,
+            numbers=range(8),
+        )
+    )
+
+
 def draw(results: dict[str, ProbeResult]) -> None:
     """Draw accuracy in the query against observations: a panel per sweep, a line per agent and seed."""
-    shown = {name: result for name, result in results.items() if name != "ablations" and result.records}
+    shown = {name: result for name, result in results.items() if name in DRAWN and result.records}
     figure, axes = panels(list(shown), None, (2.6 * len(shown), 2.6), across=len(shown))
     for axis, (name, result) in zip(axes, shown.items(), strict=True):
         colours: dict[str, str] = {}

@@ -15,7 +15,7 @@ from .helpers import benchmark
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("name", ["memory", "pair", "ablations", "papers"])
+@pytest.mark.parametrize("name", ["memory", "pair", "ablations", "papers", "listener"])
 def test_sweeps_can_be_planned(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     bench = benchmark("s2b_agents", monkeypatch)
     assert name in bench.TITLES
