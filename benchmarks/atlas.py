@@ -101,14 +101,14 @@ def make_budget() -> str:
     parts = [
         "# The atlas under a common budget",
         f"""Made by `python benchmarks/atlas.py --train budget`: every grammar, concat too, is trained for {budget}
-        updates (`--max-updates`), whatever concat takes, at 5x10, soft, E = 128, with three seeds. Rows are those of
+        updates (`--max-updates`) at 5x10, soft, E = 128, with three seeds. Rows are those of
         the atlas in which runs were cut at 20 times concat's updates; of CNN, recurrent and hierarchical receivers only
         proj.""",
         f"""*ratio*: mean and standard deviation over seeds of the updates to 80 % of tokens (senders) or attributes
         (receivers), relative to concat's; † if a run did not reach it within the budget, so that the true ratio is
-        larger. *updates*: their mean number; > with such a run. *accuracy at {budget}*: mean over seeds, at the budget.
-        *cut at 20*, *accuracy there*: how many of the atlas's runs were cut at 20 times concat's updates, and the mean
-        accuracy at their end. Ratios, updates and accuracies are of the same runs.""",
+        larger. *updates*: their mean number; > with a run that did not. *accuracy at {budget}*: mean over seeds, at the
+        budget. *cut at 20*, *accuracy there*: how many of the atlas's runs were cut at 20 times concat's updates, and
+        the mean accuracy at their end. Ratios, updates and accuracies are of the same runs.""",
         markdown_table(headings, lines),
         f"Not measured yet: {listed(missing)}." if missing else "All rows are measured.",
         f"{len(records)} runs, {made} on {', '.join(about['devices'])}.",

@@ -39,7 +39,7 @@ HERE = Path(__file__).parent
 COSTS = HERE / "resolution-checks.csv"
 ROWS = {"receiver/CNN": "5x10", "receiver/FC": "5x10", "receiver/FC2L": "5x10", "sender/FC1L": "5x10",
         "sender/FC2L": "5x10", "receiver/RNN1L:GRU": "3x4", "sender/HierZero:GRU": "3x4"}  # fmt: skip
-# Longer trainings are no harder to resolve. Fast rows have more seeds, and no grammars on which they are cut.
+# Longer trainings are as easy to resolve. Fast rows have more seeds, and only grammars on which they are not cut.
 USUAL: dict[str, Any] = {"grammar": ("perm", "rot", "proj"), "seeds": 3, "cap": 4}
 FAST: dict[str, dict[str, Any]] = {
     **{name: {"grammar": ("perm", "shufdet"), "seeds": 10, "cap": 20} for name in ("receiver/FC", "receiver/FC2L")},
@@ -217,7 +217,7 @@ def page(models: list[str]) -> str:
         """A reading is the share of right answers among the meanings of a check: 128 meanings up to 160 updates, and
         more later. The resolution is the standard deviation of a reading, divided by the slope of the curve at the
         target, of concat's run and the grammar's, added in squares. Answers count as independent. Two runs of a seed
-        that reach the target between the same checks read the same meanings there, which mostly happens on perm: such
+        that reach the target between the same checks read the same meanings there, which mostly happens on perm: these
         readings count with a correlation of 0.5. With 10 ratios, *real* itself is uncertain by about a quarter.""",
         f"""The resolution does not hold the mean error. Shufdet is the hardest case for receivers FC and FC2L: accuracy
         stays just below the target for a long time, so that the first crossing is early, and the resolution is smaller

@@ -120,7 +120,7 @@ def _models(part: pd.DataFrame) -> list[tuple[list[str], str, pd.DataFrame]]:
 
 
 def _updates(rows: pd.DataFrame) -> dict[str, str]:
-    """Return the mean updates to the target by grammar, as text; nothing of what is no ratio."""
+    """Return the mean updates to the target by grammar, as text; empty for other measures than ratios."""
     ratios = rows[rows["measure"].eq("ratio")]
     found = ratios.assign(updates=updates_to_target(ratios)).groupby("grammar").agg({"updates": "mean", "cut": "any"})
     return {
@@ -223,7 +223,7 @@ def _body(atlas: Atlas, settings: list[dict[str, Any]]) -> str:
         "Choose what was measured, point at a model or choose it in the table, or place results of your own."
     )
     of_ratios = atlas.table[atlas.table["measure"].eq("ratio")]
-    cut = ", and those that were cut are larger in truth (†)" if of_ratios["cut"].any() else ""
+    cut = ", and cut ones are larger in truth (†)" if of_ratios["cut"].any() else ""
     ratios = f"Ratios are of updates to concat's{cut}; the updates are below. " if len(of_ratios) else ""
     return f"""
 <header><h1>{TITLE}</h1><p>{intro}</p></header>

@@ -479,12 +479,12 @@ def _log_notes(rows: Sequence[TableRow], spread: str) -> list[str]:
 
 
 def _counted_cells(rows: Sequence[TableRow]) -> list[Cell]:
-    """Return the cells of ratios whose updates to the target are known."""
+    """Return the cells with known updates to the target."""
     return [cell for _, _, cells in rows for cell in cells.values() if not math.isnan(cell.updates)]
 
 
 def _updates_note(rows: Sequence[TableRow]) -> list[str]:
-    """Return what the lines of updates show; nothing without such lines."""
+    """Return a note on the lines of updates; empty without them."""
     cells = _counted_cells(rows)
     if not cells:
         return []

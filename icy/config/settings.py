@@ -275,7 +275,7 @@ def settings_for(preset: str, kind: str = "probe", **overrides: Any) -> Training
 
 
 def with_budget(settings: TrainingSettings, max_updates: int | None) -> TrainingSettings:
-    """Return settings whose last evaluation is at a common budget of updates; None is no budget.
+    """Return settings with the last evaluation at a common budget of updates; None leaves them.
 
     Raises:
         InvalidSettingError: a fixed grid of evaluations has none at the budget.

@@ -12,7 +12,7 @@ from icy.languages.meanings import MeaningSpace
 
 from .record import Record, checks_of, config_text
 
-MOST_STEPS = 10**10  # of a training, a day or many: whose checks are found in a moment
+MOST_STEPS = 10**10  # of a training; the checks around more steps are not looked for
 BELOW = 5.0  # standard deviations of a reading below the target, where the line through the readings begins
 RECENT = 8  # readings by which a curve that flattens is known: the last half of the updates, on a geometric grid
 LEAST_EARLIER = 4  # readings before the recent ones, to compare with
@@ -49,7 +49,7 @@ def resolution_of(record: Record, baseline: Record | None = None) -> float:
         baseline: that of concat at the same seed, if it is known.
 
     Returns:
-        0 for the baseline, whose ratio is 1; NaN for other measures than ratios, for runs that failed or were cut, and
+        0 for the baseline, as its ratio is 1; NaN for other measures than ratios, for runs that failed or were cut, and
         for more steps than any training takes (MOST_STEPS).
     """
     concat = record.get("baseline_crossing") or record.get("baseline_steps")
@@ -152,7 +152,7 @@ def _spacing(settings: TrainingSettings, steps: float) -> float:
 
 
 def baselines_of(records: Iterable[Record]) -> dict[str, Record]:
-    """Return the records of baselines by what they share with the runs of their seed (`run_of_seed`)."""
+    """Return the records of baselines by `run_of_seed`."""
     return {run_of_seed(r): r for r in records if r["grammar"] == BASELINE and r["measure"] == "ratio"}
 
 

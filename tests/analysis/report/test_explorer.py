@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
 
 import numpy as np
 import pytest
 
 import icy
+from icy.analysis.atlas.atlas import Atlas
 from icy.analysis.report.explorer import explorer_page, explorer_settings, further_choices
 from icy.records.load import LONG
+from tests.analysis.atlas.helpers import ABOUT, long
 
 from .helpers import trained_otherwise
 
@@ -91,3 +94,15 @@ def test_what_a_probe_measures_by_default_comes_first(settings: list[dict[str, o
 def test_only_models_of_one_setting_are_said_to_be_measured_alike(settings: list[dict[str, object]]) -> None:
     text = explorer_page(icy.atlas())
     assert f"senders and receivers under {len(settings)} settings; models of one setting were measured alike" in text
+
+
+def test_updates_stand_next_to_ratios_alone() -> None:
+    budget = long({"A": {"concat": 1.0, "rot": 3.0}}).assign(cut=[False] * 3 + [True], steps=[100, 90, 200, 420])
+    budget["crossing"] = [95.5, 85.5, 190.5, math.nan]
+    (ratios,) = explorer_settings(Atlas(budget, ABOUT))
+    assert ratios["models"][0]["updates"] == {"concat": "90", "rot": "> 305"}
+    (accuracies,) = explorer_settings(Atlas(budget.assign(measure="accuracy", protocol="budget"), ABOUT))
+    assert accuracies["models"][0]["updates"] == {}
+    assert "the updates are below" in explorer_page(Atlas(budget, ABOUT))
+    (of_budget,) = explorer_settings(Atlas(budget.assign(cap=math.nan, max_updates=1000), ABOUT))
+    assert of_budget["setting"]["max_updates"] == 1000
