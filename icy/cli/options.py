@@ -199,9 +199,7 @@ class SpecOptions:
 
     def word_seeds(self) -> Decorator:
         """Return the option --word-seeds."""
-        text = (
-            "seeds of the words alone, each a row with all --seeds, which then vary weights and the meanings drawn."
-        )
+        text = "seeds of the words alone, each a row with all --seeds, which then vary weights and the meanings drawn."
         return self.option("word_seeds", cls=Several, metavar="N|N,N,...", help=text)
 
     def training(self) -> Decorator:
