@@ -23,14 +23,14 @@ from icy.core.text import markdown_table
 PAGE = Path(__file__).with_suffix(".md")
 TEXT = """# Coverage of intervals
 
-How often 95 % intervals of `icy.analysis` hold the true value, on simulated runs of which it is known: under the model
-of each statistic, and under dependences that icy's measurements have. ± is the standard error of a share. Without one:
+How often 95 % intervals of `icy.analysis` hold the true value, on simulated runs where it is known: under the model of
+each statistic, and under dependences that icy's measurements have. ± is the standard error of a share. Without one:
 tries without an interval (too few runs that were not cut, or a reliability that may be 0). The *plain interval* ignores
 cut runs, shared cells, languages and runs: Student's t over values or over models, Welch's t, the median of all models,
 or Bonett and Wright's interval of the correlation of one seed.
 
-Values are normal (ratios: log-normal). The standard deviation of seeds is 1, and those of cells, architectures,
-languages and models are 0.5 to 1 (5 cells in 6 architectures, 3 seeds); 20 or 40 % of runs are cut at a cap. Measures
+Values are normal (ratios: log-normal). The standard deviation of seeds is 1; cells, architectures,
+languages and models have 0.5 to 1 (5 cells in 6 architectures, 3 seeds); 20 or 40 % of runs are cut at a cap. Measures
 that are correlated have a true correlation of 0.3 or 0.6, a standard deviation of models of 1 and of seeds of 0.8 or 1;
 "a shared concat run" is 70 % of the variance of seeds. Models that share a cell have half of their variance from it,
 and four fifths of the noise of their orders of grammars.

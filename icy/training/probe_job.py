@@ -67,7 +67,7 @@ class ProbeJob(LanguageJob):
         protocol: when to stop, and what is measured.
         settings: how to train.
         split: which meanings are held out, where the protocol holds out any.
-        word_seed: seed of the words of all replicates; None where each has those of its own seed.
+        word_seed: seed of the words of all replicates; None where each replicate has the words of its own seed.
     """
 
     task: Task

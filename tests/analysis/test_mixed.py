@@ -188,7 +188,7 @@ def test_intervals_and_tests_of_variances_are_by_profiles() -> None:
         ({"value": [2, 2, 2], "cell": "aab"}, ["cell"], "random effects need 3 that differ"),
         ({"value": [1, 2, 3], "cell": "aab", "cut": [True, True, False]}, ["cell"], "1 of 3 runs were not cut"),
         ({"value": [1, 2, math.inf], "cell": "aab"}, ["cell"], "not finite"),
-        ({"value": [1, 2, 3], "cell": "aab"}, ["cells"], "There is no column cells"),
+        ({"value": [1, 2, 3], "cell": "aab"}, ["cells"], "Column cells is missing"),
     ],
 )
 def test_what_cannot_be_estimated_is_refused(runs: dict[str, object], random: list[str], match: str) -> None:
