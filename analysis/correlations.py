@@ -90,7 +90,7 @@ def within_model_order(x: pd.DataFrame, y: pd.DataFrame, groups: Groups | None =
         pairs = np.array([x.loc[model, grammars], y.loc[model, grammars]], float)
         pairs = pairs[:, np.isfinite(pairs).all(0)]
         if pairs.shape[1] >= FEWEST_ITEMS and (np.ptp(pairs, axis=1) > 0).all():
-            found[model] = round(float(scipy.stats.spearmanr(*pairs)[0]), 12)
+            found[model] = round(_pearson(*scipy.stats.rankdata(pairs, axis=1)), 12)
     if not found:
         raise IncompatibleError(
             f"No model has two measures that vary over at least {FEWEST_ITEMS} grammars that both tables have."

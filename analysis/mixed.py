@@ -1,4 +1,4 @@
-"""Means with random effects, such as of cells, architectures and languages, from runs of which some were cut."""
+"""Means with random effects, for example of cells, architectures and languages, where some runs may be cut."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class MixedEffects:
             `value`, `low`, `high`, `error`, `freedom` and `p` (two-sided, of a sum of 0), as columns of `means`.
 
         Raises:
-            InvalidSettingError: not a level, or one of which only a bound is known.
+            InvalidSettingError: a name is not a level, or only a bound of its mean is known.
         """
         import pandas as pd
 
@@ -124,7 +124,7 @@ def mixed_effects(
         results: a row per run, such as rows of one grammar of `result.to_dataframe()`. Rows without a value are left
             out.
         random: columns, or several joined by colons (`"cell:architecture"`) for each combination of their values.
-        fixed: column of which each level has a mean.
+        fixed: column with levels that have a mean each.
         value: column of values.
         cut: column that says which runs were cut, so that their true value is larger; None for none. A missing column
             is taken for none.
@@ -133,7 +133,7 @@ def mixed_effects(
     Raises:
         IncompatibleError: a random column has one level, or as many as there are runs; or there are fewer than three
             runs that were not cut; or values do not vary.
-        InvalidSettingError: no such column, or a value that is not finite.
+        InvalidSettingError: a column is missing, or a value is not finite.
 
     Example:
         >>> import pandas as pd
@@ -179,7 +179,7 @@ def mixed_effects(
 def _check_columns(results: pd.DataFrame, names: Sequence[str]) -> None:
     for name in names:
         if name not in results:
-            raise InvalidSettingError(f"There is no column {name}; the columns are {listed([*map(str, results)])}.")
+            raise InvalidSettingError(f"Column {name} is missing; the columns are {listed([*map(str, results)])}.")
 
 
 def _levels(runs: pd.DataFrame, name: str) -> Values:
@@ -198,7 +198,7 @@ def _levels(runs: pd.DataFrame, name: str) -> Values:
 
 
 def _bounds(y: Values, level: pd.Series[str], bounded: Mask, log: bool) -> list[tuple[str, dict[str, float | str]]]:
-    """Return descriptions of levels of which all runs were cut."""
+    """Return descriptions of levels where all runs were cut."""
     found: list[tuple[str, dict[str, float | str]]] = []
     for name in dict.fromkeys(level[bounded]):
         mean = float(y[level.eq(name).to_numpy()].mean())
@@ -228,7 +228,7 @@ class _Fit(NamedTuple):
 
 
 class _Model:
-    """A linear mixed model of values of which some are lower limits.
+    """A linear mixed model of values; some are lower limits.
 
     Attributes:
         variances: of each random effect and of the residuals, at the largest restricted likelihood.

@@ -400,3 +400,11 @@ def test_it_builds_without_a_warning(tmp_path: Path) -> None:
     assert all(f'src="_images/grammar-{name}.png"' in grammars for name in icy.list_grammars())
     assert "<math" in (tmp_path / "html" / "senders.html").read_text()
     assert 'id="icy.probe"' in (tmp_path / "html" / "api" / "icy.html").read_text()
+
+
+@pytest.mark.docs
+def test_the_code_of_statistics_over_models_runs() -> None:
+    names: dict[str, Any] = {}
+    for block in code("docs/statistics.md"):
+        exec(block, names)
+    assert names["found"].verdict in {"equivalent", "different", "both", "unclear"}

@@ -197,6 +197,11 @@ class SpecOptions:
         text = "how many, counted from 123 as in the papers, or which: 1,2 or 123-127."
         return self.option("seeds", cls=Several, metavar="N|N,N,...", help=text)
 
+    def word_seeds(self) -> Decorator:
+        """Return the option --word-seeds."""
+        text = "seeds of the words alone, each a row with all --seeds, which then vary weights and the meanings drawn."
+        return self.option("word_seeds", cls=Several, metavar="N|N,N,...", help=text)
+
     def training(self) -> Decorator:
         """Return the options of every training."""
         return together(

@@ -66,6 +66,7 @@ class ProbeOptions(RunOptions, total=False):
     vocab_size: Numbers
     word_length: Numbers
     seeds: Numbers
+    word_seeds: Numbers | None
     target: float | None
     cap: float | None
     max_updates: int | None

@@ -167,6 +167,8 @@ class ProbeSpec(RunSpec):
         vocab_size: V, or several.
         word_length: tokens per word, w, or several; messages have A*w.
         seeds: how many, counted from 123 as in the papers, or which: [1, 2], "1,2", "123-127".
+        word_seeds: seeds of the words alone, each a row of its own with all `seeds`, which then vary initial weights
+            and the sequence of meanings under the same words; by default a seed has its own words.
         target: accuracy at which concat is learnt; 0.8 for acquire and 0.99 for the others unless given.
         cap: for acquire and generalise, the longest a grammar is trained, as a multiple of concat's steps.
         max_updates: for acquire, in place of the cap: the updates that every grammar is trained for, concat too, and
@@ -199,6 +201,7 @@ class ProbeSpec(RunSpec):
     vocab_size: Numbers = 4
     word_length: Numbers = 4
     seeds: Numbers = 3
+    word_seeds: Numbers | None = None
     target: float | None = None
     cap: float | None = None
     max_updates: int | None = None

@@ -38,7 +38,9 @@ def with_kept_models(jobs: Sequence[PairJob], path: str | Path) -> list[PairJob]
     if any(r.grammar == SCRATCH for job in jobs for r in job.replicates):
         raise InvalidSettingError("Pairs from scratch take no models: say with `pretrain` after which grammars.")
     found = ProbeResult.load(path)
-    kept = [r for r in found.records if kind_of(r).name == "probe" and not r["failed"] and model_file(r) is not None]
+    probes = [r for r in found.records if kind_of(r).name == "probe" and not r["failed"]]
+    # The game has the words of the seed, which models of another seed of words do not know.
+    kept = [r for r in probes if model_file(r) is not None and "word_seed" not in r["config"]]
     return [_with_models(job, replace(found, records=kept)) for job in jobs]
 
 

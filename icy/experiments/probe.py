@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Unpack
 
@@ -102,7 +102,13 @@ def _jobs(spec: ProbeSpec) -> list[ProbeJob]:
         preset=str(spec.preset),
     )
     tasks = [replace(blank.task, entry=entry, hidden_size=size) for entry in entries for size in sizes]
-    jobs = [_complete(replace(blank, task=task), given, seeds) for task in tasks]
+    word_seeds: Sequence[int | None] = [None] if spec.word_seeds is None else seed_list(spec.word_seeds)
+    if spec.word_seeds is not None and given.languages:
+        raise InvalidSettingError(
+            f"word_seeds are for grammars; the language {next(iter(given.languages))} has words of its own."
+        )
+    blanks = [replace(blank, task=task, word_seed=seed) for task in tasks for seed in word_seeds]
+    jobs = [_complete(one, given, seeds) for one in blanks]
     _warn_of_idle_sizes(jobs)
     return jobs
 
@@ -110,8 +116,8 @@ def _jobs(spec: ProbeSpec) -> list[ProbeJob]:
 def _warn_of_idle_sizes(jobs: list[ProbeJob]) -> None:
     """Warn of models that are the same at several hidden sizes."""
     for name in dict.fromkeys(job.name for job in jobs):
-        counts = [job.parameters["true"] for job in jobs if job.name == name]
-        if len(counts) > 1 and len(set(counts)) == 1:
+        counts = {job.task.hidden_size: job.parameters["true"] for job in jobs if job.name == name}
+        if len(counts) > 1 and len(set(counts.values())) == 1:
             log.warning("%s has no hidden layer: its rows at %s hidden sizes are the same.", name, len(counts))
 
 

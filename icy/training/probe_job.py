@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from icy.config.protocols import Protocol
@@ -13,6 +13,7 @@ from icy.core.lazy import load_object
 from icy.core.registry import Entry
 from icy.core.text import counted
 from icy.grammars import grammar_version
+from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
 from icy.languages.splits import Split
 from icy.records.record import Record, checked_accuracy, value_of
@@ -66,12 +67,14 @@ class ProbeJob(LanguageJob):
         protocol: when to stop, and what is measured.
         settings: how to train.
         split: which meanings are held out, where the protocol holds out any.
+        word_seed: seed of the words of all replicates; None where each replicate has the words of its own seed.
     """
 
     task: Task
     protocol: Protocol
     settings: TrainingSettings
     split: Split | None = None
+    word_seed: int | None = None
     checkpoints: bool = field(default=True, kw_only=True)
 
     kind = "probe"
@@ -100,6 +103,7 @@ class ProbeJob(LanguageJob):
             "target": self.protocol.target,
             **self._limit(),
             **({"held_out": self.split.share, "split": self.split.kind} if self.split else {}),
+            **({} if self.word_seed is None else {"word_seed": self.word_seed}),
             "settings": settings,
         }
 
@@ -111,6 +115,16 @@ class ProbeJob(LanguageJob):
     def limit_facts(self) -> dict[str, str]:
         """Return the cap, or the common budget, as a fact."""
         return {name.replace("_", " "): f"{value:.10g}" for name, value in self._limit().items()}
+
+    def language(self, replicate: Replicate) -> Language:
+        """Return the language of a replicate: its grammar's at the seed of words, or the one that was given."""
+        seed = replicate.seed if self.word_seed is None else self.word_seed
+        return super().language(replace(replicate, seed=seed))
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What rows of one model may differ in."""
+        return super().facts | ({} if self.word_seed is None else {"word seed": str(self.word_seed)})
 
     def versions(self, replicate: Replicate) -> dict[str, str]:
         """Return the versions of model, grammar and protocol."""

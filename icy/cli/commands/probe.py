@@ -55,6 +55,7 @@ WHAT = together(
     ),
     _spec.several("protocol", "|".join(PROTOCOLS), PROTOCOLS),
     _spec.sizes(),
+    _spec.word_seeds(),
     _spec.option("target", type=float),
     _spec.option("cap", type=float),
     _spec.option("max_updates", type=int),

@@ -59,6 +59,7 @@ WHAT = together(
     _spec.option("symbols", type=click.Choice(SYMBOLS), metavar="|".join(SYMBOLS)),
     _spec.several("hidden", "E", help="hidden size E, one or several."),
     _spec.sizes(),
+    _spec.word_seeds(),
     _spec.several("preset", "|".join(PRESETS), PRESETS),
     _spec.option("target", type=float),
     _spec.option("cap", type=float),
