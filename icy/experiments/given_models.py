@@ -143,6 +143,10 @@ def _fits(model: nn.Module, side: str, sizes: tuple[MeaningSpace, int, int, int]
 
     space, length, vocab_size, _ = sizes
     if side == "sender":
-        scores = model(torch.zeros(2, space.attributes, dtype=torch.int64))
+        scores = model(torch.zeros(2, space.attributes, dtype=torch.int64, device="cpu"))
         return tuple(scores.shape) == (2, length, vocab_size + 1)
-    return tuple(model(torch.zeros(2, length, dtype=torch.int64)).shape) == (2, space.attributes, space.values)
+    return tuple(model(torch.zeros(2, length, dtype=torch.int64, device="cpu")).shape) == (
+        2,
+        space.attributes,
+        space.values,
+    )
