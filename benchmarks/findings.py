@@ -727,7 +727,7 @@ def reproduction() -> Finding:
     rows = [line.strip("| ").split(" | ") for line in REPRODUCED.read_text().splitlines() if line.startswith("|")]
     table = pd.DataFrame(rows[2:], columns=rows[0])
     table["table"] = table["table"].str.extract(r"\[(.*?)\]")
-    table = table[table["can be told"].astype(int).ge(5)].set_index("table")
+    table = table[table["decided"].astype(int).ge(5)].set_index("table")
     once = table[~table.index.str.contains(",")]
     whole = once["verdict"].str.contains(r"^reproduced(?! in part)")
     senders = "perkins21/table13"
@@ -736,9 +736,9 @@ def reproduction() -> Finding:
     agree = [int(cells.loc[same, "verdict"].eq("agrees").sum()) for cells in (wide, narrow)]
     drift = table.loc[["perkins21/table15", "icy22/table6"]]
     columns = ["agree", "by chance", "if 20 % off", "equivalent", "mean difference", "verdict"]
-    table["agree"] += " of " + table["can be told"]
+    table["agree"] += " of " + table["decided"]
     table["mean difference"] = table["mean difference"].str.replace(r", \d+ rows|: \d+ rows?", "", regex=True)
-    table["verdict"] = table["verdict"].str.partition(" as far")[0]
+    table["verdict"] = table["verdict"].str.partition(" so far")[0]
     gap = str(table.loc[senders, "mean difference"])
     return Finding(
         "Published tables, measured again",
@@ -747,7 +747,7 @@ def reproduction() -> Finding:
             f"""
             Of {len(once)} published tables with at least five decided cells, {int(whole.sum())} are reproduced so far:
             none of four tests is significant at 5 %. The accuracies of Perkins21's senders (table 13, preset
-            `published`, {table.loc[senders, "can be told"]} cells) differ by {gap} on average.
+            `published`, {table.loc[senders, "decided"]} cells) differ by {gap} on average.
             """,
         ),
         f"""The tests are of the number of cells that agree (the 95 % interval of the difference holds 0), the furthest

@@ -82,7 +82,7 @@ the largest printed ratio of its model to concat, and at 15 times concat's updat
 take longer. `shuf` is a grammar for receivers: the order of words is random for every meaning, so that a sender can
 only learn it by heart; it is left out."""
 NOTES = """\
-*measured*: cells with a result; *can be told*: those of several seeds that were not all cut at the cap, without the
+*measured*: cells with a result; *decided*: those of several seeds that were not all cut at the cap, without the
 cells *left out*, which agree by design: accuracies on concat, which was stopped at the target, and on hol, which is
 at chance.
 
@@ -162,7 +162,7 @@ def summary(found: list[tuple[Page, Reproduction]]) -> str:
         f"Made by `python benchmarks/reproduce.py` of records of {describe_packs(RECORDS)}: a page per table.",
         "",
     ]
-    heads = ["table", "what it shows", "measured", "can be told", "agree", "by chance", "verdict"]
+    heads = ["table", "what it shows", "measured", "decided", "agree", "by chance", "verdict"]
     heads += ["if 20 % off", "equivalent", "further away", "mean difference", "icy larger", "left out"]
     lines += [f"| {' | '.join(heads)} |", "|---|---|---:|---:|---:|---:|---|---:|---:|---:|---:|---:|---:|"]
     for page, done in found:

@@ -20,7 +20,7 @@ from .agreement import EQUIVALENT, NAMES, with_distance
 from .chance import agreement_share, combined_p, count_interval, count_p, mean_difference_p
 
 FAR = 0.99  # confidence of the interval beyond which a cell differs
-MIN_CELLS = 5  # that can be told, for a verdict on all
+MIN_CELLS = 5  # that are decided, for a verdict on all
 DECIDED = ("agrees", "near", "differs", "failed")
 BY_DESIGN = ("concat", "hol")  # accuracies after as many updates as concat takes: of concat the target, of hol chance
 LEFT_OUT = "concat was stopped at the target, and hol is at chance"
@@ -28,7 +28,7 @@ LOG = ("ratio", "steps")  # measures whose signed differences are logarithms of 
 ROW = ("representation", "side", "model", "hidden_size")  # what the cells of a row share
 LARGEST_SHIFT = 1e3  # in standard errors; beyond, the noncentral t distribution is not computed well
 DRAWN = "drawn"
-UNDECIDED = {  # verdicts on what was measured and cannot be told: what is the matter with so many cells
+UNDECIDED = {  # verdict on undecided cells: the reason, for a number of them
     "unfinished": "{} of which seeds are still to be trained",
     "one seed": "{} of one seed",
     "cut in both": "{} cut at the cap in both",
@@ -109,10 +109,10 @@ def with_verdicts(cells: pd.DataFrame, verdicts: Sequence[str]) -> pd.DataFrame:
     """Add verdicts to cells of `with_distance`, and which agree by design; only cells that are compared keep their
     equivalence."""
     cells = cells.assign(verdict=list(verdicts))
-    told = cells["verdict"].isin(DECIDED) & cells["verdict"].ne("failed")
+    known = cells["verdict"].isin(DECIDED) & cells["verdict"].ne("failed")
     accuracy = cells["measure"].eq("accuracy") & cells["side"].isin(["sender", "receiver"])
-    by_design = told & accuracy & cells["grammar"].isin(BY_DESIGN)
-    return cells.assign(by_design=by_design, equivalence=cells["equivalence"].where(told & ~by_design, ""))
+    by_design = known & accuracy & cells["grammar"].isin(BY_DESIGN)
+    return cells.assign(by_design=by_design, equivalence=cells["equivalence"].where(known & ~by_design, ""))
 
 
 def _measured(long: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
@@ -164,12 +164,12 @@ class Verdict:
     """Verdict on a table.
 
     Attributes:
-        word: "reproduced", "reproduced in part", "not reproduced"; "too few cells to tell" if fewer than five can be
-            told; "undecided" if none can; or "not measured".
+        word: "reproduced", "reproduced in part", "not reproduced"; "too few cells" if fewer than five are
+            decided; "undecided" if none is; or "not measured".
         cells: number of cells.
         measured: number of cells with a result, or that failed.
         by_design: number of measured cells that agree by design, and are left out of all that follows.
-        undecided: number of measured cells that cannot be told, by their verdict.
+        undecided: number of measured cells that are undecided, by their verdict.
         failed: measured cells in which no seed gave a result; they do not agree.
         agree: measured cells that agree by Welch's 95 % interval.
         expected: number of cells expected to agree if the runs of both have one distribution: more than 95 % of those
@@ -178,7 +178,7 @@ class Verdict:
         if_off: number of cells expected to agree if the true mean of each is 20 % from the published one; NaN likewise.
         equivalent: cells that are equivalent within 20 % (two one-sided tests).
         further: cells that are further away than 20 % (one-sided test).
-        together: probability of such distances or larger ones over all cells that can be told, if the true means are
+        together: probability of such distances or larger ones over all decided cells, if the true means are
             equal (Fisher's combination of p-values, with correlated cells in a row); NaN likewise.
         mean_difference: mean signed difference of icy from the paper: of ratios and updates the geometric mean of the
             quotients less 1, else in units of the table; NaN likewise.
@@ -235,21 +235,21 @@ class Verdict:
         left_out = there["by_design"].fillna(False).astype(bool)
         counted = there[~left_out]
         counts = counted["verdict"].value_counts()
-        told = counted[counted["verdict"].isin(DECIDED) & counted["verdict"].ne("failed")]
+        known = counted[counted["verdict"].isin(DECIDED) & counted["verdict"].ne("failed")]
         undecided = {name: int(counts[name]) for name in UNDECIDED if name in counts}
         agree, failed = int(counts.get("agrees", 0)), int(counts.get("failed", 0))
-        found = told if len(told) else there[there["verdict"].ne("failed")]
-        of_rows = list(told[list(rows)].itertuples(index=False, name=None))
-        shares = [_agreement_share(cell) for cell in told.to_dict("records")]
-        some = bool(len(told))
-        relative = some and bool(told["measure"].isin(LOG).all())
-        gaps = _signed(told, relative)
-        together = combined_p(told["p"].to_numpy(float), of_rows) if some else math.nan
+        found = known if len(known) else there[there["verdict"].ne("failed")]
+        of_rows = list(known[list(rows)].itertuples(index=False, name=None))
+        shares = [_agreement_share(cell) for cell in known.to_dict("records")]
+        some = bool(len(known))
+        relative = some and bool(known["measure"].isin(LOG).all())
+        gaps = _signed(known, relative)
+        together = combined_p(known["p"].to_numpy(float), of_rows) if some else math.nan
         shift_p, larger_p = (mean_difference_p(one, of_rows) if some else math.nan for one in (gaps, np.sign(gaps)))
-        passed = _passed(told, [count_p(agree, shares, of_rows), together, shift_p])
+        passed = _passed(known, [count_p(agree, shares, of_rows), together, shift_p])
         mean = float(np.mean(gaps)) if some else math.nan
         return cls(
-            word=_word(len(told), agree, failed, sum(undecided.values()), passed),
+            word=_word(len(known), agree, failed, sum(undecided.values()), passed),
             cells=len(cells),
             measured=len(there),
             by_design=int(left_out.sum()),
@@ -258,9 +258,9 @@ class Verdict:
             agree=agree,
             expected=sum(shares) if some else math.nan,
             chance=count_interval(shares, of_rows),
-            if_off=_agree_if_off(told) if some else math.nan,
-            equivalent=int(told["equivalence"].eq("equivalent").sum()),
-            further=int(told["equivalence"].eq("further away").sum()),
+            if_off=_agree_if_off(known) if some else math.nan,
+            equivalent=int(known["equivalence"].eq("equivalent").sum()),
+            further=int(known["equivalence"].eq("further away").sum()),
             together=together,
             mean_difference=math.expm1(mean) if relative else mean,
             relative=relative,
@@ -277,22 +277,21 @@ class Verdict:
 
     @property
     def phrase(self) -> str:
-        """The word, with "as far as measured" where it covers a part of the table, and "as far as can be told" where
-        some of what was measured says nothing."""
-        if self.word in ("not measured", "undecided", "too few cells to tell"):
+        """The word, with "so far" if it covers a part of the table."""
+        if self.word in ("not measured", "undecided", "too few cells"):
             return self.word
         if self.decided + self.by_design == self.cells:
             return self.word
-        return f"{self.word} as far as {'measured' if self.measured < self.cells else 'can be told'}"
+        return f"{self.word} so far" if self.measured < self.cells else self.word
 
     @property
     def by_chance(self) -> str:
-        """The number of cells that agree by chance, with its interval; "-" if none can be told."""
+        """The number of cells that agree by chance, with its interval; "-" if none is decided."""
         return "-" if math.isnan(self.expected) else f"{self.expected:.1f} ({self.chance[0]} to {self.chance[1]})"
 
     @property
     def shift(self) -> str:
-        """The mean signed difference with its p-value; "-" if no cell can be told."""
+        """The mean signed difference with its p-value; "-" if no cell is decided."""
         if math.isnan(self.mean_difference):
             return "-"
         size = f"{100 * self.mean_difference:+.1f} %" if self.relative else f"{self.mean_difference:+.4f}"
@@ -302,7 +301,7 @@ class Verdict:
 
     @property
     def upwards(self) -> str:
-        """The share of cells in which icy's value is larger, with its p-value; "-" if no cell can be told."""
+        """The share of cells in which icy's value is larger, with its p-value; "-" if no cell is decided."""
         if math.isnan(self.larger):
             return "-"
         return f"{100 * self.larger:.0f} %" + ("" if math.isnan(self.larger_p) else f" (p {p_text(self.larger_p)})")
@@ -319,17 +318,17 @@ class Verdict:
         if set(self.undecided) == {DRAWN} and self.word == "undecided":
             return f"Measured: {reasons}{part}."
         if self.word == "undecided":
-            return f"Undecided: of {self.measured} cells{part} none can be told: {reasons}; {away}."
+            return f"Undecided: of {self.measured} cells{part} none is decided: {reasons}; {away}."
         left_out = f"; left out: {self.by_design} that agree by design ({LEFT_OUT})" if self.by_design else ""
-        rest = f"; not to be told: {reasons}" if reasons else ""
-        which = " that can be told" if reasons else ""
+        rest = f"; undecided: {reasons}" if reasons else ""
+        which = "decided cells" if reasons else "cells"
         return (
-            f"{self.phrase.capitalize()}: {self.agree} of {self.decided} cells{which}{part} agree by the 95 % interval "
-            f"of the difference{self._about_told()}{left_out}{rest}; {away}."
+            f"{self.phrase.capitalize()}: {self.agree} of {self.decided} {which}{part} agree by the 95 % interval "
+            f"of the difference{self._about_known()}{left_out}{rest}; {away}."
         )
 
-    def _about_told(self) -> str:
-        """Return what is known of the cells that can be told; "" if all failed."""
+    def _about_known(self) -> str:
+        """Return what is known of the decided cells; "" if all failed."""
         if math.isnan(self.expected):
             return ""
         off = f"{EQUIVALENT:.0%}".replace("%", " %")
@@ -343,23 +342,23 @@ class Verdict:
         return text
 
 
-def _word(told: int, agree: int, failed: int, undecided: int, passed: bool) -> str:
+def _word(known: int, agree: int, failed: int, undecided: int, passed: bool) -> str:
     """Return the word for a table, with numbers of cells, and whether it passed all tests."""
-    decided = told + failed
-    if not told:
+    decided = known + failed
+    if not known:
         if undecided:
             return "undecided"
-        return "not reproduced" if failed >= MIN_CELLS else "too few cells to tell" if failed else "not measured"
+        return "not reproduced" if failed >= MIN_CELLS else "too few cells" if failed else "not measured"
     if decided < MIN_CELLS:
-        return "too few cells to tell"
+        return "too few cells"
     if passed and not failed:
         return "reproduced"
     return "reproduced in part" if agree >= decided / 2 else "not reproduced"
 
 
-def _passed(told: pd.DataFrame, tests: Sequence[float]) -> bool:
+def _passed(known: pd.DataFrame, tests: Sequence[float]) -> bool:
     """Return whether all tests, given by their p-values, and that of the furthest cell are not significant."""
-    far = told["verdict"].ne("agrees") & (told["p"] * len(told) < 1 - CONFIDENCE)
+    far = known["verdict"].ne("agrees") & (known["p"] * len(known) < 1 - CONFIDENCE)
     return not far.any() and not any(p < 1 - CONFIDENCE for p in tests)
 
 
@@ -371,18 +370,18 @@ def _agreement_share(cell: Mapping[Any, Any]) -> float:
     return agreement_share(int(cell["seeds"]), int(runs)) if min(cell["seeds"], runs) > 1 else CONFIDENCE
 
 
-def _agree_if_off(told: pd.DataFrame) -> float:
+def _agree_if_off(known: pd.DataFrame) -> float:
     """Return how many cells would agree if each true mean were 20 % from the published one."""
-    freedom, error = (told[name].to_numpy(float) for name in ("freedom", "combined_error"))
-    shift = np.minimum(told["margin"].to_numpy(float) / np.maximum(error, np.finfo(float).tiny), LARGEST_SHIFT)
+    freedom, error = (known[name].to_numpy(float) for name in ("freedom", "combined_error"))
+    shift = np.minimum(known["margin"].to_numpy(float) / np.maximum(error, np.finfo(float).tiny), LARGEST_SHIFT)
     edge = student(freedom)
     inside = scipy.stats.nct.cdf(edge, freedom, shift) - scipy.stats.nct.cdf(-edge, freedom, shift)
     return float(np.nan_to_num(inside).sum())
 
 
-def _signed(told: pd.DataFrame, relative: bool) -> NDArray[np.float64]:
+def _signed(known: pd.DataFrame, relative: bool) -> NDArray[np.float64]:
     """Return signed differences of icy from the paper, which change their sign if the two are exchanged."""
-    ours, theirs = (told[name].to_numpy(float) for name in ("icy", "published"))
+    ours, theirs = (known[name].to_numpy(float) for name in ("icy", "published"))
     if relative:
         ours, theirs = (np.log(np.maximum(one, LEAST_RATIO)) for one in (ours, theirs))
     return np.where(np.abs(ours - theirs) < LEAST_SPREAD, 0.0, ours - theirs)

@@ -47,7 +47,7 @@ def test_cells_are_judged_by_intervals_of_students_t() -> None:
     )  # less, by the error of a reading
     verdict = Verdict.of(cells)
     assert (verdict.cells, verdict.measured, verdict.failed, verdict.agree) == (7, 4, 1, 1)
-    assert verdict.word == "too few cells to tell"
+    assert verdict.word == "too few cells"
     assert "(1 failed, 3 of 7 not measured)" in str(verdict)
     assert Verdict.of(pd.concat([cells, cells])).word == "not reproduced"
 
@@ -207,7 +207,7 @@ def test_one_seed_reproduces_nothing() -> None:
     assert set(cells["verdict"]) == {"one seed", "cut in both"}
     verdict = Verdict.of(cells)
     assert (verdict.word, verdict.measured, verdict.decided, verdict.agree) == ("undecided", 5, 0, 0)
-    assert "of 5 cells none can be told: 3 of one seed, 2 cut at the cap in both" in str(verdict)
+    assert "of 5 cells none is decided: 3 of one seed, 2 cut at the cap in both" in str(verdict)
     assert "eproduced" not in str(verdict)
 
 
@@ -268,10 +268,10 @@ def test_what_cannot_be_told_counts_neither_for_nor_against() -> None:
     verdict = Verdict.of(pd.concat([cut, free], ignore_index=True))
     assert (verdict.measured, verdict.decided, verdict.agree) == (20, 5, 4)
     assert verdict.word == "reproduced"
-    assert verdict.phrase == "reproduced as far as can be told"
-    assert "4 of 5 cells that can be told agree" in str(verdict)
-    assert "not to be told: 15 cut at the cap in both" in str(verdict)
-    assert Verdict.of(pd.concat([cut, free[:4]], ignore_index=True)).word == "too few cells to tell"
+    assert verdict.phrase == "reproduced"
+    assert "4 of 5 decided cells agree" in str(verdict)
+    assert "undecided: 15 cut at the cap in both" in str(verdict)
+    assert Verdict.of(pd.concat([cut, free[:4]], ignore_index=True)).word == "too few cells"
 
 
 def test_what_failed_is_not_reproduced() -> None:

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
 from types import ModuleType
 
 import pytest
 
-from .helpers import FOLDER
+from .helpers import benchmark
 
 
 @pytest.fixture
 def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """Load the script by its file, since a tool for tests has its name."""
-    monkeypatch.syspath_prepend(str(FOLDER))
-    spec = importlib.util.spec_from_file_location("coverage_page", FOLDER / "coverage.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return benchmark("intervals", monkeypatch)
 
 
 def test_intervals_that_hold_the_truth_are_counted_among_those_there_are(script: ModuleType) -> None:

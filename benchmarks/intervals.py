@@ -1,6 +1,6 @@
-"""How often 95 % intervals hold the true value: `python benchmarks/coverage.py [--tries 400] [--workers 2]`.
+"""How often 95 % intervals hold the true value: `python benchmarks/intervals.py [--tries 400] [--workers 2]`.
 
-Write benchmarks/coverage.md: statistics of `icy.analysis` on simulated runs of known truth, under their own models and
+Write benchmarks/intervals.md: statistics of `icy.analysis` on simulated runs of known truth, under their own models and
 under dependences that icy's measurements have. It takes about 8 minutes of a core.
 """
 
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from about import describe_versions
-from coverage_runs import Ends, across, contrast, models, quotient, seeds, within
+from interval_runs import Ends, across, contrast, models, quotient, seeds, within
 from threadpoolctl import threadpool_limits
 
 from icy.core.text import markdown_table
@@ -37,7 +37,7 @@ and four fifths of the noise of their orders of grammars.
 
 {table}
 
-Made by `python benchmarks/coverage.py` with {versions}.
+Made by `python benchmarks/intervals.py` with {versions}.
 """
 MOST_FAILED = 0.5  # share of tries without an interval, above which coverage says nothing
 

@@ -1,4 +1,4 @@
-"""Simulated runs for coverage.py: each function returns the truth, an interval of icy, and a plain one."""
+"""Simulated runs for intervals.py: each function returns the truth, an interval of icy, and a plain one."""
 
 from __future__ import annotations
 
