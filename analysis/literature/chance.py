@@ -35,7 +35,7 @@ def agreement_share(ours: int, theirs: int) -> float:
 
     Example:
         >>> round(agreement_share(3, 3), 3), round(agreement_share(5, 5), 3)
-        (0.967, 0.955)
+        (0.965, 0.956)
     """
     free = ours - 1, theirs - 1
     # Given the share that our runs have in the sum of squares, Welch's t is a multiple of Student's t of all runs.

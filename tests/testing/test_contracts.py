@@ -42,7 +42,8 @@ FURTHER = [  # models and the representations beyond the one that test_contract 
 ]
 # A representation changes what a sender is fed back, which its family does and not its cell, and the loss. So the
 # default suite looks at gradients with one cell of each family in the further representations, and over the channels
-# at one model of every kind of feedback. `-m contract` runs all checks in all of them.
+# at one model of every kind of feedback. `-m contract` runs all checks in all of them, over channels with one cell of
+# each family; `-m stress` runs the rest.
 CHANNELS = ("gs", "qt", "cb")
 OVER_CHANNELS = {f"sender/{n}" for n in ("FC2L", "RNNAutoReg:GRU", "HierAutoReg:GRU", "TransDecSoft", "Transformer")}
 
@@ -111,8 +112,16 @@ def test_gradients_in_further_representations(entry: Entry, name: str) -> None:
     assert not (found := mistakes([c for c in checks if c.name == "gradients_reach_parameters"])), "\n".join(found)
 
 
-@pytest.mark.contract
-@pytest.mark.parametrize(("entry", "name"), [pytest.param(e, n, id=f"{n}-{e.qualified}") for e, n in FURTHER])
+@pytest.mark.parametrize(
+    ("entry", "name"),
+    [
+        pytest.param(
+            e, n, id=f"{n}-{e.qualified}", marks=pytest.mark.stress if of_other_cells else pytest.mark.contract
+        )
+        for e, n in FURTHER
+        for of_other_cells in [n in CHANNELS and e.qualified.partition(":")[2] not in ONE_CELL]
+    ],
+)
 def test_the_whole_contract_in_further_representations(
     entry: Entry, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
