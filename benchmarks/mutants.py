@@ -304,7 +304,7 @@ MUTANTS = (
     Mutant(
         "ratios: a cut run counts with its last check, beyond the cap",
         "icy/records/record.py",
-        'return float(record["cap"])',
+        'return float(record["cap"] if "max_updates" not in record else record["steps"] / baseline)',
         'return float(record["steps"] / baseline)',
         RECORDS,
     ),
@@ -316,10 +316,10 @@ MUTANTS = (
         RECORDS,
     ),
     Mutant(
-        "what checks leave open: a whole gap for half of one",
-        "icy/records/long_table.py",
-        "/ (after + before)) ** 2 / 3",
-        "/ (after + before)) ** 2 * 4 / 3",
+        "what readings leave open: the variance of a reading for its standard deviation",
+        "icy/records/resolution.py",
+        "spread = math.sqrt(target * (1 - target) / answers_of(record))",
+        "spread = target * (1 - target) / answers_of(record)",
         RECORDS,
     ),
     Mutant(

@@ -427,7 +427,7 @@ def _sides(long: pd.DataFrame) -> list[str]:
         return []
     tokens, attributes = (
         _chance(long["vocab_size"], "1/V"),
-        _chance(long["meanings"].str.rpartition("x")[2], "1/K"),
+        _chance(long["meanings"].dropna().astype(str).str.extract(r"x(\d+)$")[0], "1/K"),
     )
     return [
         f"accuracy is of tokens for senders (chance {tokens}) and of attributes for receivers (chance {attributes}): "
@@ -437,8 +437,8 @@ def _sides(long: pd.DataFrame) -> list[str]:
 
 def _chance(sizes: pd.Series[Any], otherwise: str) -> str:
     """Return the accuracy by chance as text, if all sizes are one number; else `otherwise`."""
-    known = sizes.astype(str).unique()
-    return f"{1 / int(known[0]):.0%}" if len(known) == 1 and known[0].isdigit() else otherwise
+    known = sizes.dropna().astype(float).unique()
+    return f"{1 / known[0]:.0%}" if len(known) == 1 else otherwise
 
 
 def _several(values: pd.Series[Any]) -> str:
