@@ -1,7 +1,7 @@
 """How often 95 % intervals hold the true value: `python benchmarks/intervals.py [--tries 400] [--workers 2]`.
 
 Write benchmarks/intervals.md: statistics of `icy.analysis` on simulated runs of known truth, under their own models and
-under dependences that icy's measurements have. It takes about 8 minutes of a core.
+under dependences that icy's measurements have. It takes about 6 minutes of two cores.
 """
 
 from __future__ import annotations
