@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
+from scipy import integrate, stats
 
 from icy.analysis import mixed_effects
 from icy.analysis.mixed import _Model, beyond
@@ -91,7 +91,7 @@ def test_the_probability_of_large_values_is_close_to_that_of_other_methods() -> 
     for together in (0.0, 0.5, 0.9):  # of equal correlations: one integral
         grid = np.linspace(-8, 8, 4001)
         inside = stats.norm.sf((0.5 - math.sqrt(together) * grid) / math.sqrt(1 - together)) ** 4
-        exact = math.log(np.trapezoid(stats.norm.pdf(grid) * inside, grid))
+        exact = math.log(integrate.trapezoid(stats.norm.pdf(grid) * inside, grid))
         found = beyond(np.full(4, 0.5), np.full((4, 4), together) + (1 - together) * np.eye(4))[0]
         assert found == pytest.approx(exact, abs=0.06)
 
@@ -110,7 +110,7 @@ def test_a_censored_likelihood_is_that_of_an_integral() -> None:
         each = np.where(cut, stats.norm.logsf(y, grid[:, None], within), stats.norm.logpdf(y, grid[:, None], within))
         inner = np.exp(np.array([each[:, group == one].sum(1) for one in range(4)]))  # [model, mean plus effect]
         effects = stats.norm.pdf(grid[:, None] - grid, scale=between)  # [mean plus effect, mean]
-        return math.log(np.trapezoid(np.prod(np.trapezoid(inner[:, :, None] * effects, grid, axis=1), axis=0), grid))
+        return math.log(integrate.trapezoid(np.prod(integrate.trapezoid(inner[:, :, None] * effects, grid, axis=1), axis=0), grid))
 
     def difference(found: list[float]) -> float:
         return found[1] - found[0]
