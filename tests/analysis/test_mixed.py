@@ -110,7 +110,8 @@ def test_a_censored_likelihood_is_that_of_an_integral() -> None:
         each = np.where(cut, stats.norm.logsf(y, grid[:, None], within), stats.norm.logpdf(y, grid[:, None], within))
         inner = np.exp(np.array([each[:, group == one].sum(1) for one in range(4)]))  # [model, mean plus effect]
         effects = stats.norm.pdf(grid[:, None] - grid, scale=between)  # [mean plus effect, mean]
-        return math.log(integrate.trapezoid(np.prod(integrate.trapezoid(inner[:, :, None] * effects, grid, axis=1), axis=0), grid))
+        given_mean = integrate.trapezoid(inner[:, :, None] * effects, grid, axis=1)  # [model, mean]
+        return math.log(integrate.trapezoid(np.prod(given_mean, axis=0), grid))
 
     def difference(found: list[float]) -> float:
         return found[1] - found[0]
