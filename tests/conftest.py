@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import settings
+from threadpoolctl import threadpool_limits
 
 import icy
 from icy.config.specs import ProbeSpec
@@ -57,6 +58,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 @pytest.fixture(autouse=True, scope="session")
 def _one_thread() -> None:
     torch.set_num_threads(1)
+    threadpool_limits(1)  # threads of a BLAS that wait for each other take as much time as they save
 
 
 @pytest.fixture(autouse=True, scope="session")
