@@ -35,14 +35,9 @@ def model_names(models: Models, *sides: str) -> str | list[str]:
         DuplicateNameError: another model has the name already.
 
     Example:
-        >>> from torch import nn
-        >>> class Wide(nn.Sequential):
-        ...     def __init__(self, space, message_length, vocab_size, hidden_size):
-        ...         sizes = (message_length, vocab_size + 1)
-        ...         layers = nn.Embedding(space.values, hidden_size), nn.Flatten(), nn.LazyLinear(sizes[0] * sizes[1])
-        ...         super().__init__(*layers, nn.Unflatten(1, sizes))
-        >>> model_names(["FC2L", Wide])
-        ['FC2L', 'sender/Wide']
+        >>> from icy.models.senders.fc import FC1L
+        >>> model_names(["FC2L", FC1L])
+        ['FC2L', 'sender/FC1L']
     """
     if isinstance(models, str):
         return models
@@ -58,8 +53,9 @@ def model_names(models: Models, *sides: str) -> str | list[str]:
 
 def _name(model: Any, sides: tuple[str, ...]) -> str:
     """Return the name under which a model is registered, now or before."""
+    address = f"{getattr(model, '__module__', '?')}:{getattr(model, '__qualname__', '?')}"
     for entry in registry.entries(*sides):
-        if entry.factory is model:
+        if entry.factory is model or entry.factory == address:
             return entry.qualified
     factory = FreshCopies(model) if _is_module(model) else model
     name = getattr(model, "__name__", type(model).__name__)
