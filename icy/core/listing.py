@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from .entry import CORE, JOB, PERCEPTION, PLAYERS, READER, SIDES, STUDY_PLAYER, TEXT_MODEL, WORLD
 from .errors import unknown
@@ -29,6 +29,17 @@ KINDS: dict[str, tuple[str, ...]] = {
 }
 
 
+def kind_in(kinds: Collection[str], name: str) -> str | None:
+    """Return the kind that a name in the singular or the plural stands for; None for no kind.
+
+    Example:
+        >>> kind_in(KINDS, "Sender"), kind_in(KINDS, "text_model"), kind_in(KINDS, "rot")
+        ('senders', 'text-models', None)
+    """
+    plain = name.lower().replace("_", "-").replace(" ", "-")
+    return next((one for one in (plain, f"{plain}s", plain.removesuffix("s")) if one in kinds), None)
+
+
 def list(kind: str, pattern: str | Iterable[str] | None = None) -> builtins.list[str]:
     """Return the names of what is registered of a kind; of senders, receivers and players of S2B, `kind/name`.
 
@@ -45,10 +56,10 @@ def list(kind: str, pattern: str | Iterable[str] | None = None) -> builtins.list
         >>> icy.list("cells", "*GRU")
         ['GRU', 'minGRU']
     """
-    plain = kind.lower().replace("_", "-").replace(" ", "-")
-    kinds = KINDS.get(plain, KINDS.get(f"{plain}s"))
-    if kinds is None:
+    known = kind_in(KINDS, kind)
+    if known is None:
         raise unknown("kind of things to list", kind, [*KINDS])
+    kinds = KINDS[known]
     qualified = kinds[0] in (*SIDES, *PLAYERS)
     return [entry.qualified if qualified else entry.name for entry in registry.match(pattern, *kinds)]
 
@@ -64,7 +75,7 @@ def list_models(pattern: str | Iterable[str] | None = None) -> builtins.list[str
         >>> icy.list_models("sender/FC*")
         ['sender/FC1L', 'sender/FC2L']
     """
-    return [entry.qualified for entry in registry.match(pattern, *SIDES)]
+    return list("models", pattern)
 
 
 def list_grammars(pattern: str | Iterable[str] | None = None) -> builtins.list[str]:
@@ -78,7 +89,7 @@ def list_grammars(pattern: str | Iterable[str] | None = None) -> builtins.list[s
         >>> icy.list_grammars("shuf*")
         ['shuf', 'shufdet']
     """
-    return [entry.name for entry in registry.match(pattern, "grammar")]
+    return list("grammars", pattern)
 
 
 def list_metrics(pattern: str | Iterable[str] | None = None) -> builtins.list[str]:
@@ -92,7 +103,7 @@ def list_metrics(pattern: str | Iterable[str] | None = None) -> builtins.list[st
         >>> icy.list_metrics("*dis")
         ['bosdis', 'posdis']
     """
-    return [entry.name for entry in registry.match(pattern, "metric")]
+    return list("metrics", pattern)
 
 
 def list_players(pattern: str | Iterable[str] | None = None) -> builtins.list[str]:
@@ -106,4 +117,4 @@ def list_players(pattern: str | Iterable[str] | None = None) -> builtins.list[st
         >>> icy.list_players("*/posdis")
         ['speaker/posdis', 'listener/posdis']
     """
-    return [entry.qualified for entry in registry.match(pattern, *PLAYERS)]
+    return list("players", pattern)

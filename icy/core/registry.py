@@ -211,6 +211,12 @@ class Registry:
             raise self._unknown(name, kinds)
         return found[0]
 
+    def made_by(self, factory: object, *kinds: str) -> list[Entry]:
+        """Return the entries among `kinds` (default: all) whose factory this class or function is; of a family that
+        takes a cell, one entry per cell."""
+        address = f"{getattr(factory, '__module__', '?')}:{getattr(factory, '__qualname__', '?')}"
+        return [entry for entry in self.entries(*kinds) if entry.factory is factory or entry.factory == address]
+
     def _lookup(self, kind: str, name: str) -> Entry | None:
         """Return the entry of a kind by its name or an alias; in another case if only one entry has the name so."""
         family_name, colon, cell_name = name.partition(":")

@@ -24,7 +24,7 @@ from icy.training.pairs.job import PairEntry, PairJob, PairTask
 from .combinations import jobs_of_each
 from .display import with_progress
 from .given_languages import GivenGrammars
-from .given_models import Models, model_names
+from .given_models import Models, with_model_names
 from .kept import with_kept_models
 from .plan import make_plan
 from .results import EndToEndResult
@@ -74,8 +74,8 @@ def end_to_end(
         >>> result.language().space
         MeaningSpace(attributes=3, values=4)
     """
-    sender, receiver = model_names(sender, "sender"), model_names(receiver, "receiver")
-    spec = EndToEndSpec.asked(sender=sender, receiver=receiver, pretrain=pretrain, **options)
+    asked = EndToEndSpec.asked(sender=sender, receiver=receiver, pretrain=pretrain, **options)
+    spec = with_model_names(asked, "sender", "receiver")
     result = run_plan(make_plan(spec), watching(with_progress(watcher, progress), spec.track, spec.out))
     assert isinstance(result, EndToEndResult)
     return result

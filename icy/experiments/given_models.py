@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+from icy.config.specs import EndToEndSpec, ProbeSpec, SweepSpec
+from icy.core.checks import hidden_list
 from icy.core.entry import Entry
-from icy.core.errors import DuplicateNameError, IncompatibleError
+from icy.core.errors import DuplicateNameError, IcyError, IncompatibleError
 from icy.core.plugins import source_digest
 from icy.core.registry import SIDES, registry
 from icy.languages.meanings import MeaningSpace
@@ -20,15 +21,47 @@ if TYPE_CHECKING:
 
 Model: TypeAlias = str | Callable[..., Any]  # a name or wildcard; or what makes a module, or a module
 Models: TypeAlias = Model | Iterable[Model]
-TRIED_AT = (MeaningSpace(3, 4), 6, 4, 8), (MeaningSpace(3, 4), 6, 4, 32), (MeaningSpace(5, 10), 20, 4, 128)
+Sizes: TypeAlias = tuple[MeaningSpace, int, int, int]  # meanings, message length, vocabulary, hidden size
+SMALL: Sizes = (MeaningSpace(3, 4), 6, 4, 8)
+S = TypeVar("S", ProbeSpec, SweepSpec, EndToEndSpec)
 
 
-def model_names(models: Models, *sides: str) -> str | list[str]:
+def with_model_names(spec: S, *fields: str) -> S:
+    """Return a spec in which models that are not names have been registered, and are names.
+
+    Args:
+        spec: of a probe, a sweep or an end-to-end run; modules must have its sizes.
+        *fields: "model"; or "sender" and "receiver".
+
+    Raises:
+        IncompatibleError, DuplicateNameError: as for `model_names`.
+    """
+    named: dict[str, Any] = {
+        name: model_names(getattr(spec, name), *([name] if name in SIDES else SIDES), sizes=_sizes_of(spec))
+        for name in fields
+        if not isinstance(getattr(spec, name), str)
+    }
+    return replace(spec, **named).with_given(spec.given) if named else spec
+
+
+def _sizes_of(spec: ProbeSpec | EndToEndSpec) -> Sizes:
+    """Return the sizes of a run; where it has several, or a language has others, small ones."""
+    asked: Any = spec  # each field may have several values
+    try:
+        space, hidden = MeaningSpace.of(asked.meanings), hidden_list(asked.hidden)
+        length, vocab_size = int(asked.word_length), int(asked.vocab_size)
+    except (IcyError, TypeError, ValueError):
+        return SMALL
+    return space, space.attributes * length, vocab_size, hidden[0]
+
+
+def model_names(models: Models, *sides: str, sizes: Sizes = SMALL) -> str | list[str]:
     """Return names of models; what is not a name is registered, and gets the name of its class or function.
 
     Args:
         models: names, classes, functions or modules, one or several.
-        *sides: "sender" or "receiver"; by default, a trial says which of both a model is.
+        *sides: "sender" or "receiver"; if both, a trial says which a model is.
+        sizes: of the trial.
 
     Raises:
         IncompatibleError: a class or function makes no sender and no receiver.
@@ -42,26 +75,29 @@ def model_names(models: Models, *sides: str) -> str | list[str]:
     if isinstance(models, str):
         return models
     if callable(models):  # modules are, too
-        return _name(models, sides or SIDES)
+        return _name(models, sides or SIDES, sizes)
     named: dict[str, Any] = {}
     for one in models:
-        name = _name(one, sides or SIDES) if callable(one) else one
+        name = _name(one, sides or SIDES, sizes) if callable(one) else one
         if named.setdefault(name, one) is not one:
             raise DuplicateNameError(f"Two models are called '{name}'; each needs a name of its own.")
     return list(named)
 
 
-def _name(model: Any, sides: tuple[str, ...]) -> str:
+def _name(model: Any, sides: tuple[str, ...], sizes: Sizes) -> str:
     """Return the name under which a model is registered, now or before."""
-    address = f"{getattr(model, '__module__', '?')}:{getattr(model, '__qualname__', '?')}"
-    for entry in registry.entries(*sides):
-        if entry.factory is model or entry.factory == address:
-            return entry.qualified
+    known = registry.made_by(model, *sides)
+    if len(known) > 1:
+        raise IncompatibleError(
+            f"{known[0].name.partition(':')[0]} takes a cell; name one, as in '{known[0].qualified}'."
+        )
+    if known:
+        return known[0].qualified
     factory = FreshCopies(model) if _is_module(model) else model
     name = getattr(model, "__name__", type(model).__name__)
     description = (model.__doc__ or "").strip().partition("\n")[0]
     entry = Entry(sides[0], name, factory, description, source="", origin="__main__")
-    entry = replace(entry, kind=_side(entry, sides), digest=_digest(model))
+    entry = replace(entry, kind=_side(entry, sides, sizes), digest=_digest(model))
     registry.add(entry)
     return entry.qualified
 
@@ -108,8 +144,8 @@ class FreshCopies:
         return made
 
 
-def _side(entry: Entry, sides: tuple[str, ...]) -> str:
-    """Return what a model is by what it makes of meanings and of messages at one of some sizes.
+def _side(entry: Entry, sides: tuple[str, ...], sizes: Sizes) -> str:
+    """Return whether a model is a sender or a receiver, by its output for meanings and for messages.
 
     Raises:
         IncompatibleError: it is neither.
@@ -117,7 +153,7 @@ def _side(entry: Entry, sides: tuple[str, ...]) -> str:
     import torch
 
     said = ""
-    for sizes, side in itertools.product(TRIED_AT, sides):
+    for side in sides:
         with torch.random.fork_rng(devices=[]), torch.no_grad():
             try:
                 if _fits(entry.create(*sizes), side, sizes):
@@ -128,21 +164,18 @@ def _side(entry: Entry, sides: tuple[str, ...]) -> str:
                 said = said or f" ({type(error).__name__}: {str(error).partition(chr(10))[0].rstrip('.')})"
     raise IncompatibleError(
         f"'{entry.name}' is no {' and no '.join(sides)}{said}. Give a class or function that icy can call with "
-        "(space, message_length, vocab_size, hidden_size); a sender maps meanings [batch, attributes] to scores "
-        "[batch, length, vocabulary + 1], and a receiver maps messages to scores [batch, attributes, values]."
+        "(space, message_length, vocab_size, hidden_size), or a module of the sizes of the run; a sender maps meanings "
+        "[batch, attributes] to scores [batch, length, vocabulary + 1], and a receiver maps messages to scores "
+        "[batch, attributes, values]."
     )
 
 
-def _fits(model: nn.Module, side: str, sizes: tuple[MeaningSpace, int, int, int]) -> bool:
+def _fits(model: nn.Module, side: str, sizes: Sizes) -> bool:
     """Return whether a model gives scores of the shape that its side gives."""
     import torch
 
     space, length, vocab_size, _ = sizes
-    if side == "sender":
-        scores = model(torch.zeros(2, space.attributes, dtype=torch.int64, device="cpu"))
-        return tuple(scores.shape) == (2, length, vocab_size + 1)
-    return tuple(model(torch.zeros(2, length, dtype=torch.int64, device="cpu")).shape) == (
-        2,
-        space.attributes,
-        space.values,
-    )
+    inputs, scores = space.attributes, (length, vocab_size + 1)
+    if side == "receiver":
+        inputs, scores = length, (space.attributes, space.values)
+    return tuple(model(torch.zeros(2, inputs, dtype=torch.int64, device="cpu")).shape) == (2, *scores)

@@ -27,7 +27,7 @@ from icy.training.probe_job import ProbeJob, Task
 from .combinations import jobs_of_each
 from .display import with_progress
 from .given_languages import GivenGrammars
-from .given_models import Models, model_names
+from .given_models import Models, with_model_names
 from .plan import make_plan
 from .results import ProbeResult
 from .run import run_plan
@@ -71,7 +71,7 @@ def probe(
         >>> result.to_dataframe("wide").columns.get_level_values(0).unique().tolist()
         ['concat', 'perm', 'rot']
     """
-    spec = ProbeSpec.asked(model=model_names(model), grammar=grammar, **options)
+    spec = with_model_names(ProbeSpec.asked(model=model, grammar=grammar, **options), "model")
     return run_plan(make_plan(spec), watching(with_progress(watcher, progress), spec.track, spec.out))
 
 

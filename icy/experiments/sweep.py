@@ -25,7 +25,7 @@ from icy.records.store import Store
 
 from .combinations import combinations, warn_of_refused
 from .display import with_progress
-from .given_models import Models, model_names
+from .given_models import Models, with_model_names
 from .idle import tell_idle, tell_idle_retries, without_idle
 from .plan import Plan, Row, load_plugins, plan_rows, planned, store_of
 from .results import ProbeResult
@@ -72,8 +72,8 @@ def sweep(
         >>> sorted({(r["model"], r["representation"]) for r in result.records})
         [('receiver/FC1L', 'gumb'), ('receiver/FC1L', 'soft'), ('sender/FC1L', 'gumb'), ('sender/FC1L', 'soft')]
     """
-    given: dict[str, Any] = {**({"model": model_names(model)} if model else {}), **options}
-    spec = sweep_spec(**(given if file is None else over(read_sweep(file), given)))
+    given: dict[str, Any] = {**({"model": model} if model else {}), **options}
+    spec = with_model_names(sweep_spec(**(given if file is None else over(read_sweep(file), given))), "model")
     plan = make_sweep(spec)
     told = watching(with_progress(watcher, progress), spec.track, spec.out)
     return run_plan(plan, told, retries=spec.retries)

@@ -234,8 +234,7 @@ def _entry_of(
         if len(found) > 1:
             raise InvalidSettingError(f"'{plugin}' stands for {len(found)} plug-ins; check one at a time.")
         return found[0], True
-    place = f"{getattr(plugin, '__module__', '?')}:{getattr(plugin, '__qualname__', '?')}"
-    known = [entry for entry in registry.entries(*kinds) if entry.factory is plugin or entry.factory == place]
+    known = registry.made_by(plugin, *kinds)
     if len(known) == 1:
         return known[0], True
     if known and "cell" not in (options or {}):

@@ -111,6 +111,19 @@ def test_a_class_gives_the_numbers_of_a_registered_model(tmp_path: Path) -> None
     assert {r["model"] for r in by_class.records} == {"sender/Speaks"}
 
 
+def test_a_module_has_the_sizes_of_the_run(tmp_path: Path) -> None:
+    sizes = {"meanings": "2x3", "word_length": 2, "hidden": 8, "seeds": 1, "workers": 1}
+    result = icy.probe(Speaks(SPACE, 4, 4, 8), "perm", out=tmp_path, **sizes)
+    assert {(r["model"], r["failed"]) for r in result.records} == {("sender/Speaks", False)}
+    with pytest.raises(IncompatibleError, match="a module of the sizes of the run"):
+        icy.probe(nn.Sequential(Speaks(SPACE, 4, 4, 8)), "perm", out=tmp_path, **(sizes | {"meanings": "3x3"}))
+
+
+def test_a_family_needs_a_cell() -> None:
+    with pytest.raises(IncompatibleError, match="HierZero takes a cell; name one, as in 'sender/HierZero:"):
+        model_names(registry.get("sender/HierZero:GRU").load())
+
+
 def test_a_pair_of_classes_learns(tmp_path: Path) -> None:
     sizes = {"meanings": "2x3", "word_length": 2, "hidden": 8, "seeds": 1, "steps": 2, "workers": 1}
     (record,) = icy.end_to_end(Speaks, Understands, out=tmp_path, **sizes).records

@@ -13,6 +13,7 @@ from icy.cli.groups import command
 from icy.cli.options import plugin_option
 from icy.cli.output import format_option, print_rows
 from icy.core.errors import UnknownNameError, unknown
+from icy.core.listing import kind_in
 from icy.core.registry import CORE, PERCEPTION, PLAYERS, READER, SIDES, STUDY_PLAYER, TEXT_MODEL, WORLD, Entry, registry
 from icy.core.text import listed
 
@@ -43,11 +44,8 @@ def kind_to_list(name: str) -> str | None:
         >>> kind_to_list("Sender"), kind_to_list("text_model"), kind_to_list("tables"), kind_to_list("rot")
         ('senders', 'text-models', 'published', None)
     """
-    plain = name.lower().replace("_", "-").replace(" ", "-")
-    for one in (plain, f"{plain}s", plain.removesuffix("s")):
-        if one in (*LIST_KINDS, *PARTS, *OTHER_NAMES):
-            return OTHER_NAMES.get(one, one)
-    return None
+    found = kind_in((*LIST_KINDS, *PARTS, *OTHER_NAMES), name)
+    return None if found is None else OTHER_NAMES.get(found, found)
 
 
 class ListKind(click.Choice[str]):
