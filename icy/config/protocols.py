@@ -49,6 +49,11 @@ class Protocol:
     max_updates: int | None = None
 
     @property
+    def length(self) -> dict[str, float]:
+        """The cap, or the common budget that is in its place, by its name."""
+        return {"cap": self.cap} if self.max_updates is None else {"max_updates": self.max_updates}
+
+    @property
     def holds_out(self) -> bool:
         """Whether a part of the meanings is kept out of training; `target` is then read on the others."""
         return self.measure == "held_out"
@@ -239,6 +244,11 @@ class EndToEndProtocol:
     steps: int | None = None
     report_every: int = 100
     version: int = 1
+
+    @property
+    def length(self) -> dict[str, float]:
+        """The cap, by its name."""
+        return {"cap": self.cap}
 
     name = "e2e"
     description = "Sender and receiver trained together, from scratch or after learning a grammar."

@@ -74,6 +74,10 @@ class LanguageProtocol(Protocol):
         """Longest training, as a multiple of concat's steps."""
 
     @property
+    def length(self) -> dict[str, float]:
+        """The cap, or a common budget in its place, by its name."""
+
+    @property
     def measure(self) -> str:
         """What is reported."""
 
@@ -131,13 +135,9 @@ class LanguageJob(Job):
             "representation": self.task.representation,
             "protocol": self.protocol.name,
             "target": f"{self.protocol.target:g}",
-            **self.limit_facts(),
+            **{name.replace("_", " "): f"{value:.10g}" for name, value in self.protocol.length.items()},
             "preset": self.preset,
         }
-
-    def limit_facts(self) -> dict[str, str]:
-        """Return how long a grammar is trained at most, as a fact."""
-        return {"cap": f"{self.protocol.cap:g}"}
 
     @property
     def entries(self) -> list[Entry]:

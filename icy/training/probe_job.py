@@ -101,20 +101,11 @@ class ProbeJob(LanguageJob):
             **self.task_config(replicate),
             "protocol": self.protocol.name,
             "target": self.protocol.target,
-            **self._limit(),
+            **self.protocol.length,
             **({"held_out": self.split.share, "split": self.split.kind} if self.split else {}),
             **({} if self.word_seed is None else {"word_seed": self.word_seed}),
             "settings": settings,
         }
-
-    def _limit(self) -> dict[str, float]:
-        """Return the cap, or the common budget that is in its place."""
-        budget = self.protocol.max_updates
-        return {"cap": self.protocol.cap} if budget is None else {"max_updates": budget}
-
-    def limit_facts(self) -> dict[str, str]:
-        """Return the cap, or the common budget, as a fact."""
-        return {name.replace("_", " "): f"{value:.10g}" for name, value in self._limit().items()}
 
     def language(self, replicate: Replicate) -> Language:
         """Return the language of a replicate: its grammar's at the seed of words, or the one that was given."""
