@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from icy.core.errors import IncompatibleError, InvalidSettingError
-from icy.core.fused import Fused, apply, differentiated, gradients, usable
+from icy.core.fused import Context, Fused, Gradients, apply, differentiated, gradients, usable
 from icy.core.tracing import traceable, tracing
 
 from .kernels.products import add_product, product
@@ -73,7 +73,7 @@ class _Normalise(Fused):
     """scale (x - mean) / sqrt(variance + epsilon) + shift; x [stack, rows, hidden], the others [stack, 1, hidden]."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
+    def forward(ctx: Context, x: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
         normal, mean, rate = _normal(x)
         ctx.save_for_backward(x, normal, mean, rate, scale, shift)
         return torch.addcmul(shift, normal, scale)
@@ -83,12 +83,12 @@ class _Normalise(Fused):
         return torch.addcmul(shift, F.layer_norm(x, x.shape[-1:], eps=EPSILON), scale)
 
     @staticmethod
-    def inputs(ctx: Any) -> Sequence[Any]:
+    def inputs(ctx: Context) -> Sequence[object]:
         x, _, _, _, scale, shift = ctx.saved_tensors
         return x, scale, shift
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
+    def backward(ctx: Context, grad: Tensor) -> Gradients:
         return *_normal_backward(grad, *ctx.saved_tensors[:5]), _over_rows(grad)
 
 
@@ -127,7 +127,7 @@ class _Attend(Fused):
 
     @staticmethod
     def forward(
-        ctx: Any, query: Tensor, row: Tensor, cache: Tensor, step: int, rows: list[Tensor]
+        ctx: Context, query: Tensor, row: Tensor, cache: Tensor, step: int, rows: list[Tensor]
     ) -> tuple[Tensor, Tensor]:
         ctx.mark_dirty(cache)
         ctx.set_materialize_grads(False)
@@ -141,7 +141,7 @@ class _Attend(Fused):
         return torch.bmm(weights.unsqueeze(1), values).squeeze(1), cache
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor | None, to_cache: Tensor | None) -> Any:
+    def backward(ctx: Context, grad: Tensor | None, to_cache: Tensor | None) -> Gradients:
         query, weights, *rows = ctx.saved_tensors
         if to_cache is None:  # this is the last step
             to_cache = query.new_zeros(ctx.shape)
@@ -271,7 +271,7 @@ class _AfterAttention(Fused):
     """
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, *weights: Tensor) -> Tensor:
+    def forward(ctx: Context, x: Tensor, *weights: Tensor) -> Tensor:
         scale1, shift1, scale2, shift2, widen, widen_bias, narrow, narrow_bias, scale3, shift3 = weights
         first = _normal(x)
         crossed = torch.addcmul(shift1, first[0], scale1)
@@ -294,12 +294,12 @@ class _AfterAttention(Fused):
         return _Normalise.plain(h + torch.baddbmm(narrow_bias, wide, narrow), scale3, shift3)
 
     @staticmethod
-    def inputs(ctx: Any) -> Sequence[Any]:
+    def inputs(ctx: Context) -> Sequence[object]:
         found: Sequence[Any] = ctx.saved_tensors[: ctx.inputs]
         return found
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
+    def backward(ctx: Context, grad: Tensor) -> Gradients:
         *norms, h, wide, widen, narrow = ctx.saved_tensors[ctx.inputs :]
         to_narrowed, to_scale3 = _normal_backward(grad, *norms[10:])
         to_wide = product(to_narrowed, narrow.mT)

@@ -18,6 +18,7 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 from icy.core.errors import IncompatibleError
+from icy.core.fused import Context
 
 from .cells import Gates, GRUCell, LSTMCell, RNNCell, State
 from .layers import as_symbol_weights, linear, rows_times
@@ -107,7 +108,7 @@ class _OfStack(Function):
         raise IncompatibleError("it calls a recurrent layer with tensors that do not depend on the model")
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    def setup_context(ctx: Context, inputs: tuple[Tensor, ...], output: Tensor) -> None:
         pass
 
     @staticmethod

@@ -21,7 +21,7 @@ Names = list[Hashable]
 
 
 @of_repeated_rows
-def npmi(meanings: Any, messages: Any = None, *, units: str = "tokens", eos: Any = None) -> Score:
+def npmi(meanings: object, messages: object = None, *, units: str = "tokens", eos: object = None) -> Score:
     """Normalised pointwise mutual information (NPMI): the mean over concepts of that with their best token.
 
     NPMI(v, c) = log(p(v, c) / (p(v) p(c))) / -log p(v, c), where p are shares of rows: with token v in the message,

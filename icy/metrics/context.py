@@ -24,14 +24,14 @@ Matrix = NDArray[np.float64]
 
 
 def context_independence(
-    meanings: Any,
-    messages: Any = None,
+    meanings: object,
+    messages: object = None,
     *,
     alignment: str = "cooccurrence",
     chosen_by: str | None = None,
     ties: str = "best",
     smoothing: float = 0.0,
-    eos: Any = None,
+    eos: object = None,
 ) -> Score:
     """Context independence: the mean over concepts c of p(v | c) p(c | v), with v the token chosen for c.
 
@@ -72,7 +72,7 @@ def context_independence(
     chosen_by = _checked(alignment, chosen_by, ties, smoothing)
     table = Table.of(meanings, messages, eos=eos)
     table.require_discrete("Context independence")
-    conventions: dict[str, Any] = {"alignment": alignment, "chosen_by": chosen_by, "ties": ties}
+    conventions: dict[str, object] = {"alignment": alignment, "chosen_by": chosen_by, "ties": ties}
     conventions |= {"smoothing": smoothing or None, "eos": eos}
     why = why_unvaried(table.factors) or ("" if table.lengths.any() else "all messages are empty")
     if why:
@@ -84,7 +84,7 @@ def context_independence(
             f"{len(names)} concepts by {len(used)} tokens are too many for context independence; take fewer rows."
         )
     counts = _cooccurrences(concepts, tokens, len(names), len(used), table.weights)
-    details: dict[str, Any] = {}
+    details: dict[str, object] = {}
     if alignment == "em":
         counts, details = _aligned(concepts, tokens, counts, table.weights)
     counts = counts + smoothing
@@ -141,7 +141,7 @@ def _cooccurrences(
 
 def _aligned(
     concepts: NDArray[np.int64], tokens: NDArray[np.int64], counts: Matrix, weights: Weights | None
-) -> tuple[Matrix, dict[str, Any]]:
+) -> tuple[Matrix, dict[str, object]]:
     """Return the counts divided among the concepts of each meaning by EM from equal shares, and how EM ended."""
     concepts, tokens, times = _pairs(concepts, tokens, weights)
     translation = _shares((counts > 0).astype(float), 1)

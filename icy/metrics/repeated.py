@@ -18,7 +18,7 @@ def of_repeated_rows(metric: Metric) -> Metric:
     """
 
     @functools.wraps(metric)
-    def scored(meanings: Any, messages: Any = None, **conventions: Any) -> Any:
+    def scored(meanings: object, messages: object = None, **conventions: object) -> Any:
         if isinstance(meanings, Table) and meanings.weights is not None:
             return replace(
                 metric(meanings.repeated(getattr(metric, "__name__", "This metric")), messages, **conventions),

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from icy.core import native
 from icy.core.errors import IncompatibleError
+from icy.core.fused import Context, Gradients
 from icy.core.native.arguments import address
 
 from .program import Program
@@ -250,7 +251,9 @@ class Core(torch.autograd.Function):
     """A pass of a stack as one node of autograd."""
 
     @staticmethod
-    def forward(ctx: Any, caller: Caller, program: Program, parameters: Tensor, inputs: Tensor, keys: Tensor) -> Tensor:
+    def forward(
+        ctx: Context, caller: Caller, program: Program, parameters: Tensor, inputs: Tensor, keys: Tensor
+    ) -> Tensor:
         """Return the scores [replicate, batch, place, choice]; keeps what the way back needs."""
         found, one, held = _described(program, parameters.detach(), inputs.detach(), keys)
         size = program.native.weights + program.chunks(inputs.shape[1]) * program.native.tape
@@ -261,7 +264,7 @@ class Core(torch.autograd.Function):
         return found
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
+    def backward(ctx: Context, grad: Tensor) -> Gradients:
         """Return the gradients of the parameters, and of inputs that are weights."""
         parameters, inputs, *_ = ctx.held
         grad, one = grad.contiguous(), ctx.one

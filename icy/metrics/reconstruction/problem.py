@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float64, Int64
@@ -108,4 +108,4 @@ class Reconstruction:
     """
 
     errors: Float64[Matrix, " batch"]
-    details: dict[str, Any]
+    details: dict[str, object]

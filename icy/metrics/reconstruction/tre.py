@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -29,14 +28,14 @@ PUBLISHED_ROWS = 300  # drawn by the program of Perkins21 and Icy22
 
 @standard_state()
 def tre(
-    meanings: Any,
-    messages: Any = None,
+    meanings: object,
+    messages: object = None,
     *,
     composition: Composition = "additive",
     distance: TensorDistance = "l1",
     derivations: str = "flat",
     rows: int | None = None,
-    eos: Any = None,
+    eos: object = None,
     preset: str = "default",
     restarts: int = Fit.restarts,
     steps: int = Fit.steps,
@@ -156,11 +155,11 @@ def _why_constant(table: Table) -> str:
     return "" if count_varying(table.positions) else "all messages are alike, which any composition reconstructs"
 
 
-def _name(given: Any) -> str:
+def _name(given: object) -> str:
     return given if isinstance(given, str) else getattr(given, "__name__", type(given).__name__)
 
 
-def _rate(given: Any) -> float:
+def _rate(given: object) -> float:
     """Return a learning rate, checked."""
     if isinstance(given, (int, float)) and 0 < given < math.inf:
         return float(given)
@@ -169,7 +168,7 @@ def _rate(given: Any) -> float:
 
 def _random_settings(
     composition: Composition, distance: TensorDistance, preset: str, sampled: bool, fit: Fit
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the settings of training and sampling that affect the value."""
     if preset == "published":
         return {"optimiser": fit.optimiser, "seed": fit.seed}
