@@ -197,7 +197,7 @@ def digits(numbers: Int64[IntArray, "*axes"], base: int, length: int) -> Int64[I
     return shown
 
 
-def given_words(words: Any, space: MeaningSpace, vocab_size: int, word_length: int) -> Words:
+def given_words(words: object, space: MeaningSpace, vocab_size: int, word_length: int) -> Words:
     """Return a table of words that a user gives, as an array of its own.
 
     Raises:

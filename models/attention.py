@@ -6,7 +6,7 @@ positions it needs what attention reads of them. `Cache.attend` keeps that, and 
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -295,7 +295,7 @@ class _AfterAttention(Fused):
 
     @staticmethod
     def inputs(ctx: Context) -> Sequence[object]:
-        found: Sequence[Any] = ctx.saved_tensors[: ctx.inputs]
+        found: Sequence[object] = ctx.saved_tensors[: ctx.inputs]
         return found
 
     @staticmethod

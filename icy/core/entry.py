@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypedDict
 
 from .errors import IcyError, PluginError, what_and_where
 from .lazy import load_object
 from .signatures import misfit
+from .types import Options
 
 SIDES = ("sender", "receiver")
 PLAYERS = SPEAKER, LISTENER = ("speaker", "listener")  # of S2B's games
@@ -29,8 +30,8 @@ class Card(TypedDict, total=False):
     description: str
     source: str
     version: int
-    defaults: Mapping[str, Any]
-    published: Mapping[str, Any]
+    defaults: Options
+    published: Options
     aliases: Sequence[str]
     takes_cell: bool
     representations: Sequence[str]
@@ -69,8 +70,8 @@ class Entry:
     description: str
     source: str
     version: int = 1
-    defaults: Mapping[str, Any] = field(default_factory=dict)
-    published: Mapping[str, Any] = field(default_factory=dict)
+    defaults: Options = field(default_factory=dict)
+    published: Options = field(default_factory=dict)
     aliases: tuple[str, ...] = ()
     takes_cell: bool = False
     representations: tuple[str, ...] = ()
@@ -115,7 +116,7 @@ class Entry:
                 f"{self.qualified} points to '{self.factory}', which cannot be loaded: {error}"
             ) from error
 
-    def create(self, *args: Any, **options: Any) -> Any:
+    def create(self, *args: object, **options: object) -> Any:
         """Call the factory with `defaults`, overridden by `options`, and the cell.
 
         Raises:

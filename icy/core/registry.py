@@ -17,7 +17,7 @@ import importlib.metadata
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, Unpack
+from typing import NamedTuple, TypeVar, Unpack
 
 from .docs import described, spell_out_arguments
 from .entry import (
@@ -38,6 +38,7 @@ from .entry import (
 from .errors import DuplicateNameError, IcyError, PluginError, UnknownNameError, unknown
 from .plugins import FILE_PREFIX, import_content, import_file, source_digest
 from .text import listed, natural, words
+from .types import AnyFunction
 
 __all__ = [
     "BUILT_IN",
@@ -556,7 +557,7 @@ def register_reader(name: str, target: str | None = None, **card: Unpack[Card]) 
     return _register(READER, name, target, card)
 
 
-def _describe_arguments(*others: Callable[..., Any]) -> None:
+def _describe_arguments(*others: AnyFunction) -> None:
     """Describe the arguments of the register functions, which are alike, in the docstring of each."""
     said = described(Entry)
     spell_out_arguments(register_sender, {name: said[name] for name in Card.__annotations__})

@@ -1,7 +1,9 @@
 """Normalised pointwise mutual information (NPMI) of tokens and concepts."""
 
+from __future__ import annotations
+
 from collections.abc import Hashable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +17,9 @@ from icy.languages.tokens import PAD
 from .labels import message_labels
 from .repeated import of_repeated_rows
 from .score import Score, undefined, why_unvaried
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 UNITS = ("tokens", "messages")
 Names = list[Hashable]
@@ -104,7 +109,7 @@ def _incidence(rows: Codes, columns: Codes, count: int, width: int) -> csr_array
     return csr_array((np.ones(len(cells)), (cells // max(width, 1), cells % max(width, 1))), shape=(count, width))
 
 
-def _frame(pairs: Any, found: NDArray[np.float64], tokens: Names, concepts: Names) -> Any:
+def _frame(pairs: Any, found: NDArray[np.float64], tokens: Names, concepts: Names) -> pd.DataFrame:
     """Return the DataFrame of pairs, sorted by NPMI, then by concept and token."""
     import pandas as pd
 

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Hashable, Iterable, Sequence, Sized
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -313,7 +312,7 @@ def _numbered(phrases: list[list[Hashable]]) -> _Side:
     return _Side(rows, np.array([place[concept] for phrase in phrases for concept in phrase]), names)
 
 
-def _in_order(concepts: Iterable[Any]) -> list[Hashable]:
+def _in_order(concepts: Iterable[Hashable]) -> list[Hashable]:
     """Sort concepts by type and then by value, or by repr if values have no order."""
     try:
         return sorted(concepts, key=lambda concept: (str(type(concept)), concept))

@@ -1,6 +1,9 @@
 """Context independence: does every concept have a token of its own, whatever the context?"""
 
-from typing import Any
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +14,9 @@ from icy.languages.table import Table
 from icy.languages.tokens import PAD
 
 from .score import Score, undefined, why_unvaried
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 CHOICES = ("token_given_concept", "concept_given_token")
 USUAL_CHOICE = {"cooccurrence": CHOICES[0], "em": CHOICES[1]}
@@ -110,9 +116,9 @@ def _checked(alignment: str, chosen_by: str | None, ties: str, smoothing: float)
     return chosen_by or USUAL_CHOICE[alignment]
 
 
-def _concepts(table: Table) -> tuple[NDArray[np.int64], list[tuple[int, Any]]]:
+def _concepts(table: Table) -> tuple[NDArray[np.int64], list[tuple[int, Hashable]]]:
     """Return the numbers of each row's concepts, [N, A], and the attribute and value of each concept."""
-    names: list[tuple[int, Any]] = []
+    names: list[tuple[int, Hashable]] = []
     columns = []
     for a, factor in enumerate(table.factors):
         columns.append(factor + len(names))
@@ -202,7 +208,7 @@ def _chosen(choice: Matrix, product: Matrix, ties: str, tied: float) -> NDArray[
     return found
 
 
-def _frame(names: list[tuple[int, Any]], tokens: list[Any], shares: dict[str, Matrix]) -> Any:
+def _frame(names: list[tuple[int, Hashable]], tokens: Sequence[object], shares: dict[str, Matrix]) -> pd.DataFrame:
     """Return the DataFrame of concepts; those whose messages are all empty have no token."""
     import pandas as pd
 

@@ -4,7 +4,7 @@ import logging
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 DEFAULT_METRICS = ("topsim", "posdis", "bosdis", "hce", "tre")  # those of Icy22 figure 3
 ERRORS = ("bootstrap",)
 CHANCE = ("chance", "chance_sd", "chance_low", "chance_high", "p")  # columns of a permutation test
-Conventions = Mapping[str, Mapping[str, Any]]  # arguments by name, by metric
+Conventions = Mapping[str, Options]  # arguments by name, by metric
 # Measures of information, which are biased on few rows, with what they read of a language without structure on many.
 UNSTRUCTURED = {
     **dict.fromkeys(("hce", "posdis", "bosdis", "mig", "ami", "cbm", "context_independence", "modularity"), 0.0),
@@ -340,7 +340,7 @@ def _permuted(
     entry: Entry,
     table: Table,
     conventions: Options,
-    orders: Sequence[NDArray[Any]] | NDArray[np.int32],
+    orders: Sequence[NDArray[np.int64]] | NDArray[np.int32],
     progress: Progress | None = None,
 ) -> NDArray[np.float64]:
     """Return a metric's value for each order of the messages, [orders]."""

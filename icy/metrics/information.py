@@ -1,7 +1,7 @@
 """Mutual information of positions and symbols with attributes: posdis, bosdis, and the table behind them."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float64, Int64
@@ -109,7 +109,7 @@ def _gaps(
     metric: str,
     table: Table,
     parts: Sequence[Codes],
-    names: Sequence[Any],
+    names: Sequence[object],
     constant: str,
     conventions: dict[str, object],
     what: str,

@@ -10,7 +10,6 @@ derivatives are wanted: so nothing is kept for these.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -218,7 +217,7 @@ class LSTMStep(Fused):
         grad_c: Tensor | None,
         of_activated: Tensor | None,
         of_tanh_c: Tensor | None,
-    ) -> Any:
+    ) -> Gradients:
         c, activated, tanh_c = ctx.saved_tensors
         if of_activated is not None or of_tanh_c is not None or differentiated():
             return _lstm_gradients(grad_h, grad_c, of_activated, of_tanh_c, c, activated, tanh_c)

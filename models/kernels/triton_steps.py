@@ -72,7 +72,7 @@ def suits(*tensors: Float[Tensor, "..."]) -> bool:
     return not failed and _functorch.maybe_current_level() is None and _kernels() is not None
 
 
-def launch(kernel: str, programs: tuple[int, int], *arguments: Any, **constants: Any) -> None:
+def launch(kernel: str, programs: tuple[int, int], *arguments: Any, **constants: object) -> None:
     """Run a kernel of triton_kernels on the device of its first argument.
 
     Raises:

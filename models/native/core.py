@@ -3,7 +3,6 @@
 import ctypes
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import torch
 from jaxtyping import Float, Int, Shaped, UInt8
@@ -228,7 +227,9 @@ def address_of_inputs(program: Program, inputs: Shaped[Tensor, "..."], examples:
     return place
 
 
-def _described(program: Program, parameters: Tensor, inputs: Tensor, keys: Tensor | None) -> tuple[Tensor, Pass, Any]:
+def _described(
+    program: Program, parameters: Tensor, inputs: Tensor, keys: Tensor | None
+) -> tuple[Tensor, Pass, tuple[Tensor, Tensor, Tensor | None]]:
     """Return where scores go, the description of a pass, and what must live as long as it."""
     inputs, weights = _as_read(program, inputs), program.takes_weights
     replicates, batch = inputs.shape[:2]

@@ -3,13 +3,13 @@
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from jaxtyping import Shaped
 from torch import Tensor
 
 from icy.core.representations import without_start
+from icy.core.types import AnyFunction
 
 from .builder import Builder, NotNativeError, columns_of
 from .memory import Space
@@ -18,14 +18,15 @@ from .values import Kernel, Panel, Steps, Stops, Tokens, Turned, Value, View, We
 
 MOST_CHOICES = 1024
 
-Handler = Callable[..., Any]
-HANDLERS: dict[Any, Handler] = {}
+Handler = AnyFunction
+HANDLERS: dict[object, Handler] = {}
 TURN = Tensor.mT.__get__  # type: ignore[attr-defined]
 # How many parts a function needs its arguments in, given the parts of its result.
-DEMANDS: dict[Any, Callable[[Node, int], list[tuple[Any, int]]]] = {}
+Rule = Callable[[Node, int], list[tuple[object, int]]]
+DEMANDS: dict[object, Rule] = {}
 
 
-def lowers(*functions: Any) -> Callable[[Handler], Handler]:
+def lowers(*functions: object) -> Callable[[Handler], Handler]:
     """Register what lowers a call of these functions."""
 
     def register(handler: Handler) -> Handler:
@@ -35,10 +36,10 @@ def lowers(*functions: Any) -> Callable[[Handler], Handler]:
     return register
 
 
-def demands(*functions: Any) -> Callable[[Any], Any]:
+def demands(*functions: object) -> Callable[[Rule], Rule]:
     """Register which parts these functions need."""
 
-    def register(rule: Any) -> Any:
+    def register(rule: Rule) -> Rule:
         DEMANDS.update(dict.fromkeys(functions, rule))
         return rule
 
@@ -133,7 +134,7 @@ class Lowering:
         value.users = value.users + users - 1 if id(value) in self._known else value.users * users
         self._known.add(id(value))
 
-    def _argument(self, value: Any) -> Any:
+    def _argument(self, value: object) -> object:
         if isinstance(value, Output):
             return self._values[self._same(value)]
         if isinstance(value, (list, tuple)):
@@ -144,15 +145,14 @@ class Lowering:
         (tensor,) = node.results
         if not node.name:
             return self._input(tensor)
-        found: Value = matrix_of(Space.PARAMETERS, self._offsets[node.name], tensor, node.name not in self._frozen)
-        return found
+        return matrix_of(Space.PARAMETERS, self._offsets[node.name], tensor, node.name not in self._frozen)
 
     def _input(self, tensor: Tensor) -> Value:
         if tensor.is_floating_point():
             return Steps([Weights(place, tensor.shape[-1]) for place in range(tensor.shape[-2])])
         return Tokens(0, tensor.shape[-1], 0)
 
-    def _constant(self, tensor: Tensor) -> Any:
+    def _constant(self, tensor: Tensor) -> View | Kernel:
         """Return a plain tensor as a matrix of constants; if it has the rows of the batch, as one row."""
         if not tensor.is_floating_point():
             raise NotNativeError("it uses whole numbers of its own")
@@ -200,10 +200,10 @@ def _unlike_scores(panel: Panel, columns: int) -> bool:
 
 def _unique(traced: Trace) -> dict[Node, Node]:
     """Map each node to the first that computes the same, where that is only a matter of how a tensor is seen."""
-    seen: dict[Any, Node] = {}
+    seen: dict[object, Node] = {}
     found: dict[Node, Node] = {}
 
-    def key(value: Any) -> Any:
+    def key(value: object) -> object:
         if isinstance(value, Output):
             return (id(found[value.node]), value.item)
         if isinstance(value, (list, tuple)):
@@ -228,7 +228,7 @@ def _reached(last: Node, nodes: dict[Node, Node]) -> list[Node]:
     return order[::-1]
 
 
-def matrix_of(space: Space, offset: int, tensor: Shaped[Tensor, "..."], trained: bool) -> Any:
+def matrix_of(space: Space, offset: int, tensor: Shaped[Tensor, "..."], trained: bool) -> View | Kernel:
     """Return a tensor that stands somewhere as a matrix, or as the matrices of a convolution."""
     shape = tensor.shape
     while len(shape) > 2 and shape[0] == 1:

@@ -2,7 +2,6 @@
 
 import copy
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import torch
 from jaxtyping import Float, Shaped
@@ -46,7 +45,7 @@ class NativeModule(nn.Module):
         for (training, _), program in self._programs.items():
             require_same(self._caller, program, model, training)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> "NativeModule":
+    def __deepcopy__(self, memo: dict[int, object]) -> "NativeModule":
         """Copy the parameters; programs do not change."""
         found = self.__class__.__new__(self.__class__)
         memo[id(self)] = found

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from icy.core.noise import Noise, drawing_from
 from icy.core.tracing import while_tracing
+from icy.core.types import AnyFunction
 from icy.models.stock import TRACED
 
 # What turns numbers into decisions, which would be those of the batch that is traced.
@@ -39,9 +40,9 @@ class Node:
         name: of a leaf.
     """
 
-    function: Callable[..., Any] | None
+    function: AnyFunction | None
     args: tuple[Any, ...]
-    kwargs: dict[str, Any]
+    kwargs: dict[str, object]
     results: list[Shaped[Tensor, "..."]] = field(default_factory=list)
     name: str = ""
 
@@ -63,7 +64,7 @@ class Output:
         return self.node.results[self.item]
 
 
-def _outputs(values: Any) -> list["Output"]:
+def _outputs(values: object) -> list["Output"]:
     if isinstance(values, Output):
         return [values]
     if isinstance(values, (tuple, list)):
@@ -86,7 +87,7 @@ class Traced(Tensor):
 
     @classmethod
     def __torch_function__(
-        cls, function: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+        cls, function: AnyFunction, types: object, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         kwargs = kwargs or {}
         if function in TRACED:
@@ -108,30 +109,30 @@ class Traced(Tensor):
         return wrapped[0] if isinstance(found, Tensor) else tuple(wrapped)
 
 
-def _traced(values: Any) -> list[Traced]:
+def _traced(values: object) -> list[Traced]:
     if isinstance(values, Traced):
         return [values]
     return [one for value in values for one in _traced(value)] if isinstance(values, (tuple, list)) else []
 
 
-def _versions(values: Any) -> list[int]:
+def _versions(values: object) -> list[int]:
     """Return how often each tensor was written over."""
     if isinstance(values, (tuple, list)):
         return [n for value in values for n in _versions(value)]
     return [_plain(values)._version] if isinstance(values, Tensor) else []
 
 
-def _map(value: Any, function: Callable[[Any], Any]) -> Any:
+def _map(value: object, function: Callable[[object], object]) -> Any:
     if isinstance(value, (tuple, list)) and not isinstance(value, torch.Size):
         return type(value)(_map(v, function) for v in value)
     return function(value)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     return value.output.tensor if isinstance(value, Traced) else value
 
 
-def _output(value: Any) -> Any:
+def _output(value: object) -> object:
     return value.output if isinstance(value, Traced) else value
 
 
@@ -215,7 +216,7 @@ def _instead(model: nn.Module, values: Mapping[str, Tensor]) -> Iterator[None]:
             parameters[name] = parameter
 
 
-def _kept(model: nn.Module) -> tuple[list[int], list[dict[str, Any]]]:
+def _kept(model: nn.Module) -> tuple[list[int], list[dict[str, float]]]:
     """Return how often each parameter was written over, and the plain numbers that modules have, such as of calls."""
     numbers = [
         {name: value for name, value in vars(module).items() if isinstance(value, (int, float)) and name != "training"}

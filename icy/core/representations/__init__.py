@@ -8,7 +8,6 @@ losses `[...]`, one per model.
 """
 
 from dataclasses import fields, is_dataclass, replace
-from typing import Any
 
 from icy.core.errors import InvalidSettingError, unknown
 
@@ -72,7 +71,7 @@ REPRESENTATIONS: dict[str, Representation] = {
 }
 
 
-def get_representation(name: str, **options: Any) -> Representation:
+def get_representation(name: str, **options: object) -> Representation:
     """Return the representation called `name`.
 
     Args:

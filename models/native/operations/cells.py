@@ -18,7 +18,7 @@ from icy.models.native.values import Panel, Steps, Stops, Tokens, Value, View, Z
 ACTIVATIONS = {"identity": 0, "tanh": 1, "relu": 2}  # of cells.h
 
 
-def _width(number: int, place: int = 0) -> Callable[[Node, int], list[tuple[Any, int]]]:
+def _width(number: int, place: int = 0) -> Callable[[Node, int], list[tuple[object, int]]]:
     return lambda node, parts: [(node.args[place], number)]
 
 
@@ -27,7 +27,7 @@ demands(cell_steps.highway_step, cell_steps.sru_state_step)(_width(2))
 
 
 @demands(cell_steps.gru_step)
-def _gru_parts(node: Node, parts: int) -> list[tuple[Any, int]]:
+def _gru_parts(node: Node, parts: int) -> list[tuple[object, int]]:
     return [(node.args[0], 3), (node.args[1], 3)]
 
 
@@ -83,7 +83,7 @@ def _gru(low: Lowering, node: Node, parts: int, from_input: Value, from_state: V
 
 
 @lowers(cell_steps.lstm_step)
-def _lstm(low: Lowering, node: Node, parts: int, gates: Value, c: Value) -> Any:
+def _lstm(low: Lowering, node: Node, parts: int, gates: Value, c: Value) -> tuple[Panel, Panel]:
     build = low.builder
     g, before = _own(low, build.as_panel(gates, 4)), build.examples(c)
     size, trained = before.width, g.trained or before.trained
@@ -127,7 +127,9 @@ def _highway(low: Lowering, node: Node, parts: int, gates: Value, s: Value, kind
 
 
 @lowers(cell_steps.sru_step)
-def _sru(low: Lowering, node: Node, parts: int, gates: Value, weight: Value, c: Value, kind: str) -> Any:
+def _sru(
+    low: Lowering, node: Node, parts: int, gates: Value, weight: Value, c: Value, kind: str
+) -> tuple[Panel, Panel]:
     build = low.builder
     x, w, before = build.as_panel(gates, 4), _rows_of(low, weight), build.examples(c)
     row, size = x.rows == 1, before.width

@@ -1,7 +1,5 @@
 """Functions that see numbers in another shape, or take the input."""
 
-from typing import Any
-
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -18,12 +16,12 @@ from icy.models.native.values import Panel, Steps, Tokens, Turned, Value, View, 
     Tensor.unsqueeze, Tensor.reshape, Tensor.view, Tensor.expand, Tensor.flatten, Tensor.unbind, Tensor.contiguous,
     Tensor.transpose, Tensor.squeeze, Tensor.repeat,
 )  # fmt: skip
-def _same_parts(node: Node, parts: int) -> list[tuple[Any, int]]:
+def _same_parts(node: Node, parts: int) -> list[tuple[object, int]]:
     return [(node.args[0], parts)]
 
 
 @lowers(Tensor.unsqueeze, Tensor.reshape, Tensor.view, Tensor.expand, Tensor.contiguous, Tensor.unflatten)
-def _seen_otherwise(low: Lowering, node: Node, parts: int, x: Value, *_: Any, **__: Any) -> Value:
+def _seen_otherwise(low: Lowering, node: Node, parts: int, x: Value, *_: object, **__: object) -> Value:
     """Return the same numbers: leading axes of size 1, examples and places are not distinguished here."""
     before, after = _stripped(node.args[0].tensor), _stripped(node.results[0])
     if isinstance(x, View) and x.rows * x.columns == node.results[0].numel():
@@ -37,7 +35,7 @@ def _seen_otherwise(low: Lowering, node: Node, parts: int, x: Value, *_: Any, **
 
 
 @lowers(Tensor.repeat)
-def _repeated(low: Lowering, node: Node, parts: int, x: Value, *sizes: Any) -> Value:
+def _repeated(low: Lowering, node: Node, parts: int, x: Value, *sizes: object) -> Value:
     times, shape = sizes[0] if isinstance(sizes[0], list) else sizes, node.args[0].tensor.shape
     if any(number != 1 and size != 1 for number, size in zip(times[::-1], shape[::-1], strict=False)):
         raise NotNativeError("it repeats examples or columns")
@@ -69,7 +67,7 @@ def transposed(low: Lowering, node: Node, parts: int, x: Value) -> Value:
 
 
 @lowers(Tensor.flatten)
-def _flattened(low: Lowering, node: Node, parts: int, x: Value, *_: Any) -> Value:
+def _flattened(low: Lowering, node: Node, parts: int, x: Value, *_: object) -> Value:
     if isinstance(x, View):
         return _reshaped(x, node.results[0])
     if isinstance(x, Steps) and all(isinstance(s, Panel) for s in x.steps):
@@ -102,7 +100,7 @@ def _joined(low: Lowering, panels: list[Panel]) -> Panel:
 
 
 @lowers(Tensor.squeeze)
-def _without_axes(low: Lowering, node: Node, parts: int, x: Value, *_: Any) -> Value:
+def _without_axes(low: Lowering, node: Node, parts: int, x: Value, *_: object) -> Value:
     if isinstance(x, Steps) and len(x.steps) == 1:
         return x.steps[0]
     found: Value = _seen_otherwise(low, node, parts, x)
@@ -110,7 +108,7 @@ def _without_axes(low: Lowering, node: Node, parts: int, x: Value, *_: Any) -> V
 
 
 @lowers(Tensor.unbind)
-def _taken_apart(low: Lowering, node: Node, parts: int, x: Value, dim: int = 0) -> Any:
+def _taken_apart(low: Lowering, node: Node, parts: int, x: Value, dim: int = 0) -> tuple[Value, ...]:
     if isinstance(x, Steps):
         return tuple(x.steps)
     if not _repeats(low, node, x, dim):
@@ -139,14 +137,14 @@ def _axes_swapped(low: Lowering, node: Node, parts: int, x: Value, *axes: int) -
 
 
 @lowers(Tensor.new_zeros, torch.zeros_like)
-def _zeros(low: Lowering, node: Node, parts: int, *_: Any) -> Value:
+def _zeros(low: Lowering, node: Node, parts: int, *_: object) -> Value:
     shape = node.results[0].shape
     rows = shape[-2] if len(shape) > 1 else 1
     return Zero(None if rows == low.trace.batch else rows, shape[-1])
 
 
 @demands(torch.cat)
-def _shares(node: Node, parts: int) -> list[tuple[Any, int]]:
+def _shares(node: Node, parts: int) -> list[tuple[object, int]]:
     tensors, axis = node.args[0], node.args[1] if len(node.args) > 1 else node.kwargs.get("dim", 0)
     if axis != -1:
         return [(t, parts) for t in tensors]
@@ -240,7 +238,7 @@ def _one_hot_places(low: Lowering, node: Node, parts: int, tokens: Value, num_cl
 
 
 @lowers(Tensor.float, Tensor.to)
-def _as_numbers(low: Lowering, node: Node, parts: int, x: Value, *_: Any, **__: Any) -> Value:
+def _as_numbers(low: Lowering, node: Node, parts: int, x: Value, *_: object, **__: object) -> Value:
     first = x.steps[0] if isinstance(x, Steps) else x
     if node.results[0].dtype != torch.float32 or (isinstance(first, Tokens) and not first.values):
         raise NotNativeError("it computes with whole numbers, or in another precision")
@@ -248,13 +246,13 @@ def _as_numbers(low: Lowering, node: Node, parts: int, x: Value, *_: Any, **__: 
 
 
 @lowers(layers.flat_one_hot)
-def _one_hot(low: Lowering, node: Node, parts: int, tokens: Value, values: int, *_: Any) -> Value:
+def _one_hot(low: Lowering, node: Node, parts: int, tokens: Value, values: int, *_: object) -> Value:
     assert isinstance(tokens, Tokens)
     return Tokens(tokens.first, tokens.places, values)
 
 
 @lowers(layers.as_symbol_weights, symbols.by_position)
-def _symbols(low: Lowering, node: Node, parts: int, message: Value, values: int, *_: Any) -> Value:
+def _symbols(low: Lowering, node: Node, parts: int, message: Value, values: int, *_: object) -> Value:
     if isinstance(message, Tokens):
         return Steps([Tokens(message.first + place, 1, values) for place in range(message.places)])
     return message

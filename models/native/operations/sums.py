@@ -1,7 +1,5 @@
 """Products and sums."""
 
-from typing import Any
-
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -17,7 +15,7 @@ from .shapes import transposed
 
 
 @demands(layers.linear, layers.rows_times, F.linear, Tensor.matmul, torch.matmul)
-def _product_parts(node: Node, parts: int) -> list[tuple[Any, int]]:
+def _product_parts(node: Node, parts: int) -> list[tuple[object, int]]:
     addend = node.args[2] if len(node.args) > 2 else None
     return [(node.args[1], parts), (addend, parts)]
 
@@ -35,7 +33,7 @@ def _rows_times(low: Lowering, node: Node, parts: int, x: Value, matrix: Value, 
 
 
 @demands(Tensor.add, Tensor.div, Tensor.mul)
-def _sum_parts(node: Node, parts: int) -> list[tuple[Any, int]]:
+def _sum_parts(node: Node, parts: int) -> list[tuple[object, int]]:
     return [(a, parts) for a in node.args]
 
 

@@ -1,7 +1,5 @@
 """Symbols that a sender reads back."""
 
-from typing import Any
-
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -28,7 +26,7 @@ def _soft(low: Lowering, x: Panel, out: Panel, soft: Slab, temperature: float) -
 
 
 @lowers(Tensor.softmax, torch.softmax, F.softmax)
-def _softmax(low: Lowering, node: Node, parts: int, scores: Value, dim: int, **_: Any) -> Value:
+def _softmax(low: Lowering, node: Node, parts: int, scores: Value, dim: int, **_: object) -> Value:
     if isinstance(scores, Steps):
         return Steps([_softmax(low, node, parts, step, dim) for step in scores.steps])
     x, last = low.builder.as_panel(scores), node.results[0].dim() - 1

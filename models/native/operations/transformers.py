@@ -1,7 +1,5 @@
 """Layer norms, attention and feed-forward layers."""
 
-from typing import Any
-
 import torch
 
 from icy.models import attention
@@ -139,7 +137,7 @@ def _fed_forward(low: Lowering, node: Node, parts: int, x: Value, *weights: Valu
 
 
 @demands(attention.attend_by_head)
-def _parts_of_heads(node: Node, parts: int) -> list[tuple[Any, int]]:
+def _parts_of_heads(node: Node, parts: int) -> list[tuple[object, int]]:
     return [(node.args[0], 3 * node.args[1])]
 
 
@@ -152,7 +150,7 @@ def _attend_by_head(low: Lowering, node: Node, parts: int, projected: Value, hea
 
 
 @demands(attention.attend_newest)
-def _parts_of_all_heads(node: Node, parts: int) -> list[tuple[Any, int]]:
+def _parts_of_all_heads(node: Node, parts: int) -> list[tuple[object, int]]:
     return [(one, 3 * node.args[1]) for one in node.args[0]]
 
 
