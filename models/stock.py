@@ -3,7 +3,7 @@
 `torch.vmap` has no rule for `nn.GRU`, `nn.LSTM`, `nn.RNN` and `nn.LSTMCell`, runs `nn.GRUCell` and `nn.RNNCell` one
 model at a time, and refuses dropout. Within `StockLayers` icy's cells compute the recurrent layers with stacked
 weights, and each model draws its dropout masks from its own random generator, as it does when it runs alone. While a
-model is traced for native cores, icy's cells replace its recurrent layers, too.
+model is traced for a native program, icy's cells replace its recurrent layers, too.
 """
 
 from collections.abc import Callable, Sequence
@@ -302,7 +302,7 @@ REPLACEMENTS: dict[object, AnyFunction] = {
     },
     **{getattr(torch, f"{kind}_cell"): lambda mode, *args, kind=kind: _cell(kind, _of_stack, *args) for kind in CELLS},
 }
-# The same in a trace (icy.models.native.trace), in terms of functions that native cores know.
+# The same in a trace (icy.models.native.trace), in terms of functions that native programs know.
 TRACED: dict[object, AnyFunction] = {
     F.dropout: _no_dropout,
     F.embedding: _embedding,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypedDict
@@ -24,7 +25,7 @@ OF_AGENTS = (*PLAYERS, TEXT_MODEL, CORE, WORLD, PERCEPTION, STUDY_PLAYER)
 ENTRY_KINDS = (*SIDES, "cell", "grammar", "metric", *OF_AGENTS, READER, JOB)
 
 
-class Card(TypedDict, total=False):
+class EntryFields(TypedDict, total=False):
     """Keyword arguments of the register functions; see Entry."""
 
     description: str
@@ -142,3 +143,11 @@ class Entry:
         """
         own = misfit(self.kind, self.load(), self.takes_cell, {*self.defaults, *options, "representation"})
         return own or (self.cell.misfit() if self.cell is not None else "")
+
+
+def __getattr__(name: str) -> object:
+    """Return a class by its name in versions before 0.3."""
+    if name == "Card":
+        warnings.warn("icy.core.entry.Card is now EntryFields", FutureWarning, stacklevel=2)
+        return EntryFields
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

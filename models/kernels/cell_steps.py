@@ -368,7 +368,7 @@ class SRUStep(Fused):
         return _reduced(to_gates, gates.shape), to_weight, to_c, None
 
 
-class StopGate(Fused):
+class StopGateStep(Fused):
     """sigmoid(h . weight + bias), one number per row: `h` [..., rows, E], `weight` [..., 1, E], `bias` [..., 1, 1]."""
 
     generate_vmap_rule = True
@@ -457,6 +457,6 @@ def damp(x: Units, s: Stops) -> Units:
 
 @traceable
 def stop_gate(h: Units, weight: Weight, bias: Bias) -> Stops:
-    """Return sigmoid(h . weight + bias), one number per row; see StopGate."""
-    s: Tensor = apply(StopGate, h, weight, bias)
+    """Return sigmoid(h . weight + bias), one number per row; see StopGateStep."""
+    s: Tensor = apply(StopGateStep, h, weight, bias)
     return s

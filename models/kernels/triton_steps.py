@@ -237,7 +237,7 @@ def mix_backward(grad: Units, a: Units, b: Units, s: Stops) -> tuple[Units, Unit
 
 @_where_possible
 def stop_forward(h: Units, weight: Weight, bias: Bias) -> Stops:
-    """Return what StopGate.forward does: s."""
+    """Return what StopGateStep.forward does: s."""
     operands = _Operands(h).read(h, weight, bias)
     (s,) = operands.write(1)
     operands.launch("stop_forward")

@@ -34,7 +34,7 @@ class Node:
 
     Attributes:
         function: what was called, None for a leaf.
-        args: its arguments; what was traced stands as an Output.
+        args: its arguments; what was traced stands as an TracedOutput.
         kwargs: likewise.
         results: the tensors it returned, as plain tensors.
         name: of a leaf.
@@ -46,13 +46,13 @@ class Node:
     results: list[Shaped[Tensor, "..."]] = field(default_factory=list)
     name: str = ""
 
-    def outputs(self) -> list["Output"]:
+    def outputs(self) -> list["TracedOutput"]:
         """Return the traced arguments."""
         return _outputs(self.args) + _outputs(tuple(self.kwargs.values()))
 
 
 @dataclass(frozen=True)
-class Output:
+class TracedOutput:
     """One of the tensors that a node returned."""
 
     node: Node
@@ -64,8 +64,8 @@ class Output:
         return self.node.results[self.item]
 
 
-def _outputs(values: object) -> list["Output"]:
-    if isinstance(values, Output):
+def _outputs(values: object) -> list["TracedOutput"]:
+    if isinstance(values, TracedOutput):
         return [values]
     if isinstance(values, (tuple, list)):
         return [one for value in values for one in _outputs(value)]
@@ -75,11 +75,11 @@ def _outputs(values: object) -> list["Output"]:
 class Traced(Tensor):
     """A tensor that writes down every function it is given to, in the list of nodes it shares with all others."""
 
-    output: Output
+    output: TracedOutput
     nodes: list[Node]
 
     @staticmethod
-    def of(output: "Output", nodes: list[Node]) -> "Traced":
+    def of(output: "TracedOutput", nodes: list[Node]) -> "Traced":
         """Wrap the result of a node."""
         found: Traced = output.tensor.detach().as_subclass(Traced)
         found.output, found.nodes = output, nodes
@@ -105,7 +105,7 @@ class Traced(Tensor):
         node = Node(function, _map(args, _output), {k: _map(v, _output) for k, v in kwargs.items()})
         nodes.append(node)
         node.results = [found] if isinstance(found, Tensor) else list(found)
-        wrapped = [Traced.of(Output(node, i), nodes) for i in range(len(node.results))]
+        wrapped = [Traced.of(TracedOutput(node, i), nodes) for i in range(len(node.results))]
         return wrapped[0] if isinstance(found, Tensor) else tuple(wrapped)
 
 
@@ -147,7 +147,7 @@ class Trace:
     """
 
     nodes: list[Node]
-    result: Output
+    result: TracedOutput
     batch: int
 
 
@@ -173,7 +173,7 @@ def trace(
     def leaf(name: str, value: Tensor) -> Traced:
         node = Node(None, (), {}, [value.detach()], name)
         nodes.append(node)
-        return Traced.of(Output(node), nodes)
+        return Traced.of(TracedOutput(node), nodes)
 
     mode, kept, drawn = model.training, _kept(model), _random_states()
     model.train(training)

@@ -78,7 +78,7 @@ def make_target(table: Table, published: bool = False) -> Target:
 
 
 @dataclass(frozen=True)
-class Fit:
+class FitSettings:
     """Settings for reconstructions that are trained.
 
     Attributes:
@@ -99,7 +99,7 @@ class Fit:
 
 
 @dataclass(frozen=True)
-class Reconstruction:
+class ReconstructionErrors:
     """The result of a solver.
 
     Attributes:

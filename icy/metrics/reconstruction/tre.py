@@ -15,7 +15,7 @@ from icy.languages.table import Table
 from icy.metrics.score import Score, undefined, why_unvaried
 
 from .exact import solve_additive, solve_permutation
-from .problem import Composition, Fit, Matrix, Reconstruction, Target, TensorDistance, make_target
+from .problem import Composition, FitSettings, Matrix, ReconstructionErrors, Target, TensorDistance, make_target
 
 COMPOSITIONS = ("additive", "permutation", "linear")
 DISTANCES = ("l1", "l2", "cosine", "cross_entropy")
@@ -37,10 +37,10 @@ def tre(
     rows: int | None = None,
     eos: object = None,
     preset: str = "default",
-    restarts: int = Fit.restarts,
-    steps: int = Fit.steps,
-    learning_rate: float = Fit.learning_rate,
-    optimiser: str = Fit.optimiser,
+    restarts: int = FitSettings.restarts,
+    steps: int = FitSettings.steps,
+    learning_rate: float = FitSettings.learning_rate,
+    optimiser: str = FitSettings.optimiser,
     seed: int = 0,
     device: str = "cpu",
 ) -> Score:
@@ -101,7 +101,7 @@ def tre(
     table = Table.of(meanings, messages, eos=eos)
     table.require_discrete("Tree reconstruction error")
     restarts, steps = whole_number("number of restarts", restarts), whole_number("number of steps", steps)
-    fit = Fit(restarts, steps, _rate(learning_rate), optimiser, seed, device)
+    fit = FitSettings(restarts, steps, _rate(learning_rate), optimiser, seed, device)
     whole, most = len(table), _most_rows(table, rows, composition, preset)
     conventions = {
         "composition": _name(composition if preset == "default" else "linear"),
@@ -167,7 +167,7 @@ def _rate(given: object) -> float:
 
 
 def _random_settings(
-    composition: Composition, distance: TensorDistance, preset: str, sampled: bool, fit: Fit
+    composition: Composition, distance: TensorDistance, preset: str, sampled: bool, fit: FitSettings
 ) -> dict[str, object]:
     """Return the settings of training and sampling that affect the value."""
     if preset == "published":
@@ -198,8 +198,8 @@ def _standard_error(errors: Matrix, target: Target, whole: int) -> float:
 
 
 def _reconstruct(
-    target: Target, composition: Composition, distance: TensorDistance, derivations: str, preset: str, fit: Fit
-) -> Reconstruction:
+    target: Target, composition: Composition, distance: TensorDistance, derivations: str, preset: str, fit: FitSettings
+) -> ReconstructionErrors:
     """Minimise the error, exactly where the composition allows it and else by training."""
     if composition == "permutation":
         return solve_permutation(target)

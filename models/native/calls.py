@@ -39,7 +39,7 @@ class Optimizer(ctypes.Structure):
     _fields_ = [("rate", ctypes.c_double), ("clip", ctypes.c_double), ("step", WHOLE), ("kind", WHOLE)]
 
 
-class Training(ctypes.Structure):
+class NativeTraining(ctypes.Structure):
     """`struct Training` of program.cpp."""
 
     _fields_ = [
@@ -90,7 +90,7 @@ class Caller:
         self._spaces: list[Tensor] = []
         self._free: list[Tensor] = []
 
-    def train(self, program: Program, training: Training) -> None:
+    def train(self, program: Program, training: NativeTraining) -> None:
         """Update every replicate."""
         loss, native_program = training.loss, program.native
         chunks = program.chunks(training.batch) if loss.kind == REINFORCE else 1
@@ -248,7 +248,7 @@ def _described(
     return found, one, (parameters, inputs, keys)
 
 
-class Core(torch.autograd.Function):
+class ProgramPass(torch.autograd.Function):
     """A pass of a stack as one node of autograd."""
 
     @staticmethod
