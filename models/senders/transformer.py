@@ -8,8 +8,10 @@ from torch import Tensor, nn
 
 from icy.core.representations import DISCRETE, SOFT, Representation, largest, one_hot
 from icy.languages.meanings import MeaningSpace
-from icy.models.attention import Cache, DecoderLayer, LayerNorm, PreNormLayer, pre_norm_layers, sinusoids
+from icy.models.attention import Cache, PreNormLayer, pre_norm_layers, sinusoids
 from icy.models.base import Meanings, MessageScores, Sender, time_last
+from icy.models.decoder import DecoderLayer
+from icy.models.layer_norm import LayerNorm
 from icy.models.layers import Linear, MeaningEmbedding, SymbolEmbedding
 from icy.models.symbols import SampledFeedback, SymbolFeedback, allowed
 

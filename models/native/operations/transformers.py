@@ -2,7 +2,7 @@
 
 import torch
 
-from icy.models import attention
+from icy.models import attention, decoder, layer_norm
 from icy.models.native.builder import NotNativeError
 from icy.models.native.lower import Lowering, demands, lowers
 from icy.models.native.slabs import Code, Field, Slab, padded
@@ -72,7 +72,7 @@ def _attend(low: Lowering, node: Node, parts: int, query: Value, rows: list[Valu
     return out
 
 
-@lowers(attention.after_attention)
+@lowers(decoder.after_attention)
 def _after_attention(low: Lowering, node: Node, parts: int, x: Value, *weights: Value) -> Value:
     build = low.builder
     scale1, shift1, scale2, shift2, widen, widen_bias, narrow, narrow_bias, scale3, shift3 = weights
@@ -91,7 +91,7 @@ def once(value: Value, users: int) -> RowPanel:
     return value
 
 
-@lowers(attention.normalise)
+@lowers(layer_norm.normalise)
 def _normalised(low: Lowering, node: Node, parts: int, x: Value, scale: Value, shift: Value) -> Value:
     if isinstance(x, Steps):
         return Steps([_normalised(low, node, parts, step, scale, shift) for step in x.steps])
