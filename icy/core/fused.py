@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         saved_tensors: tuple[Any, ...]
         needs_input_grad: tuple[bool, ...]
 
+        def save_for_backward(self, *tensors: Tensor | None) -> None: ...
         def __getattr__(self, name: str) -> Any: ...
         def __setattr__(self, name: str, value: object) -> None: ...
 else:
@@ -82,7 +83,8 @@ def _guarded(function: type[Fused], backward: AnyFunction) -> AnyFunction:
                 return guarded(ctx, *grads)
         if function.inputs is not None and differentiated():
             return gradients(function.plain, function.inputs(ctx), grads, ctx.needs_input_grad)
-        return backward(ctx, *grads)
+        found: Gradients = backward(ctx, *grads)
+        return found
 
     return guarded
 
@@ -116,7 +118,7 @@ def differentiated() -> bool:
     return torch.is_grad_enabled() or _are_functorch_transforms_active()
 
 
-def of_one_type(args: Sequence[object]) -> list[object]:
+def of_one_type(args: Sequence[object]) -> list[Any]:
     """Return arguments with all floating-point tensors of the widest type among them; autocast mixes types."""
     types = {x.dtype for x in args if isinstance(x, Tensor) and x.is_floating_point()}
     if len(types) < 2:

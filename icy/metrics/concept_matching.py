@@ -1,8 +1,9 @@
 """Concept best matching (CBM): how well the words of a language translate, one by one, into concepts."""
 
 import math
-from collections.abc import Hashable, Iterable, Sequence, Sized
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Sized
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -104,7 +105,7 @@ def cbm(
 
 
 def cbm_by_sample_size(
-    meanings: object, messages: object = None, *, segment: int = 100, seed: int = 0, **conventions: object
+    meanings: object, messages: object = None, *, segment: int = 100, seed: int = 0, **conventions: Any
 ) -> pd.DataFrame:
     """Compute concept best matching by the number of samples, per segment and accumulated (CBM24 figure 4).
 
@@ -373,7 +374,7 @@ def _score(samples: _Samples, how: _Conventions) -> Score:
     # A word without a concept stays without one, whatever weight the index NONE = -1 reads.
     matched = np.where(weights[np.arange(len(assigned)), assigned] > 0, assigned, NONE)
     translated = matched if how.unmatched == "matched" else assigned
-    details: dict[str, object] = {
+    details: dict[str, Any] = {
         **_edges(words, concepts, matched, times),
         "concept_tokens": int(times[concepts.rows].sum()),
         "unmatched_concepts": int(times[concepts.rows[np.isin(concepts.codes, translated, invert=True)]].sum()),
@@ -438,7 +439,7 @@ def _edges(words: _Side, concepts: _Side, matched: Codes, times: Counts) -> dict
     }
 
 
-def _rates(details: dict[str, object]) -> dict[str, float]:
+def _rates(details: Mapping[str, float]) -> dict[str, float]:
     return {
         "ambiguity_rate": details["ambiguous"] / details["total"],
         "paraphrase_rate": details["paraphrase"] / details["total"],

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from typing import Any
 
 import numpy as np
 
@@ -44,7 +45,7 @@ class Score:
     value: float
     rows: int
     conventions: Options = field(default_factory=dict)
-    details: Options = field(default_factory=dict, repr=False)
+    details: Mapping[str, Any] = field(default_factory=dict, repr=False)
     why: str = ""
     error: float | None = None
     error_of: str = ""
