@@ -137,7 +137,7 @@ MUTANTS = (
     ),
     Mutant(
         "every cell: two values may share a word",
-        "grammars/base.py",
+        "grammars/grammar.py",
         "size=count, replace=False",
         "size=count, replace=True",
         GRAMMARS,
@@ -152,7 +152,7 @@ MUTANTS = (
     ),
     Mutant(
         "SOFT, receivers: the loss is averaged over attributes",
-        "icy/core/representations/base.py",
+        "icy/core/representations/mixins.py",
         "cross_entropy(scores, meanings).mean(-2).sum(-1)",
         "cross_entropy(scores, meanings).mean((-2, -1))",
         REPRESENTATIONS,

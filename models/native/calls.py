@@ -3,7 +3,6 @@
 import ctypes
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import torch
 from jaxtyping import Float, Int, Shaped, UInt8
@@ -11,6 +10,7 @@ from torch import Tensor
 
 from icy.core import native
 from icy.core.errors import IncompatibleError
+from icy.core.fused import Context, Gradients
 from icy.core.native.arguments import address
 
 from .program import Program
@@ -39,7 +39,7 @@ class Optimizer(ctypes.Structure):
     _fields_ = [("rate", ctypes.c_double), ("clip", ctypes.c_double), ("step", WHOLE), ("kind", WHOLE)]
 
 
-class Training(ctypes.Structure):
+class NativeTraining(ctypes.Structure):
     """`struct Training` of program.cpp."""
 
     _fields_ = [
@@ -90,7 +90,7 @@ class Caller:
         self._spaces: list[Tensor] = []
         self._free: list[Tensor] = []
 
-    def train(self, program: Program, training: Training) -> None:
+    def train(self, program: Program, training: NativeTraining) -> None:
         """Update every replicate."""
         loss, native_program = training.loss, program.native
         chunks = program.chunks(training.batch) if loss.kind == REINFORCE else 1
@@ -227,7 +227,9 @@ def address_of_inputs(program: Program, inputs: Shaped[Tensor, "..."], examples:
     return place
 
 
-def _described(program: Program, parameters: Tensor, inputs: Tensor, keys: Tensor | None) -> tuple[Tensor, Pass, Any]:
+def _described(
+    program: Program, parameters: Tensor, inputs: Tensor, keys: Tensor | None
+) -> tuple[Tensor, Pass, tuple[Tensor, Tensor, Tensor | None]]:
     """Return where scores go, the description of a pass, and what must live as long as it."""
     inputs, weights = _as_read(program, inputs), program.takes_weights
     replicates, batch = inputs.shape[:2]
@@ -246,11 +248,13 @@ def _described(program: Program, parameters: Tensor, inputs: Tensor, keys: Tenso
     return found, one, (parameters, inputs, keys)
 
 
-class Core(torch.autograd.Function):
+class ProgramPass(torch.autograd.Function):
     """A pass of a stack as one node of autograd."""
 
     @staticmethod
-    def forward(ctx: Any, caller: Caller, program: Program, parameters: Tensor, inputs: Tensor, keys: Tensor) -> Tensor:
+    def forward(
+        ctx: Context, caller: Caller, program: Program, parameters: Tensor, inputs: Tensor, keys: Tensor
+    ) -> Tensor:
         """Return the scores [replicate, batch, place, choice]; keeps what the way back needs."""
         found, one, held = _described(program, parameters.detach(), inputs.detach(), keys)
         size = program.native.weights + program.chunks(inputs.shape[1]) * program.native.tape
@@ -261,7 +265,7 @@ class Core(torch.autograd.Function):
         return found
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
+    def backward(ctx: Context, grad: Tensor) -> Gradients:
         """Return the gradients of the parameters, and of inputs that are weights."""
         parameters, inputs, *_ = ctx.held
         grad, one = grad.contiguous(), ctx.one

@@ -54,7 +54,7 @@ class Grammar(Protocol):
 
 
 @dataclass(frozen=True)
-class Table:
+class WordTable:
     """Properties of the table of messages that a corruption changes.
 
     Attributes:
@@ -89,12 +89,12 @@ class Corruption(ABC):
 
     Example:
         >>> import numpy as np
-        >>> from icy.grammars.base import Corruption, Table
+        >>> from icy.grammars.grammar import Corruption, WordTable
         >>> class Mirror(Corruption):
         ...     def apply(self, messages, table):
         ...         return messages[:, ::-1]
         >>> from icy.languages.meanings import MeaningSpace
-        >>> table = Table(MeaningSpace(1, 2), vocab_size=3, word_length=2, rng=np.random.default_rng(0))
+        >>> table = WordTable(MeaningSpace(1, 2), vocab_size=3, word_length=2, rng=np.random.default_rng(0))
         >>> Mirror().apply(np.array([[0, 1], [2, 1]]), table).tolist()
         [[1, 0], [1, 2]]
     """
@@ -102,7 +102,7 @@ class Corruption(ABC):
     sides: ClassVar[tuple[str, ...]] = SIDES
 
     @abstractmethod
-    def apply(self, messages: TableMessages, table: Table) -> TableMessages:
+    def apply(self, messages: TableMessages, table: WordTable) -> TableMessages:
         """Return the corrupted messages.
 
         Args:
@@ -187,7 +187,7 @@ def digits(numbers: Int64[IntArray, "*axes"], base: int, length: int) -> Int64[I
 
     Example:
         >>> import numpy as np
-        >>> from icy.grammars.base import digits
+        >>> from icy.grammars.grammar import digits
         >>> digits(np.array([6, 16]), base=4, length=3).tolist()
         [[2, 1, 0], [0, 0, 1]]
     """
@@ -197,7 +197,7 @@ def digits(numbers: Int64[IntArray, "*axes"], base: int, length: int) -> Int64[I
     return shown
 
 
-def given_words(words: Any, space: MeaningSpace, vocab_size: int, word_length: int) -> Words:
+def given_words(words: object, space: MeaningSpace, vocab_size: int, word_length: int) -> Words:
     """Return a table of words that a user gives, as an array of its own.
 
     Raises:
@@ -233,7 +233,7 @@ def check_settings(space: MeaningSpace, vocab_size: int, word_length: int) -> No
     space.check_fits(space.attributes * word_length)
 
 
-def check_two_attributes(table: Table, name: str) -> None:
+def check_two_attributes(table: WordTable, name: str) -> None:
     """Raise an error for a grammar that combines words if a message has only one.
 
     Raises:

@@ -12,8 +12,8 @@ from torch import nn
 from icy.core.errors import InvalidSettingError, UnknownNameError
 from icy.core.registry import registry
 from icy.languages.meanings import MeaningSpace
-from icy.models import create_receiver, create_sender, factory
-from icy.models.factory import create
+from icy.models import create_receiver, create_sender, creation
+from icy.models.creation import create
 
 
 def test_mistakes_are_answered_in_a_sentence() -> None:
@@ -59,7 +59,7 @@ def test_a_model_that_is_too_large_is_refused_before_it_is_made(model: str, hidd
 def test_the_check_of_a_large_model_draws_no_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     torch.manual_seed(1)
     plain = create_sender("RNNZero:GRU", "2x3", 4, hidden_size=8)
-    monkeypatch.setattr(factory, "LARGE", 1)
+    monkeypatch.setattr(creation, "LARGE", 1)
     torch.manual_seed(1)
     checked = create_sender("RNNZero:GRU", "2x3", 4, hidden_size=8)
     assert all((a == b).all() for a, b in zip(plain.parameters(), checked.parameters(), strict=True))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from icy.core.streams import stream
-from icy.grammars.base import base_messages, base_words, digits, distinct_digits
+from icy.grammars.grammar import base_messages, base_words, digits, distinct_digits
 from icy.languages.meanings import MeaningSpace
 from tests.grammars.helpers import Sizes, sizes
 

@@ -15,7 +15,7 @@ from icy.core.registry import register_grammar, registry
 from icy.core.streams import stream
 from icy.grammars import (
     Corruption,
-    Table,
+    WordTable,
     canonical_name,
     check_side,
     expand_grammars,
@@ -23,7 +23,7 @@ from icy.grammars import (
     grammar_version,
     make_language,
 )
-from icy.grammars.base import base_messages, base_words
+from icy.grammars.grammar import base_messages, base_words
 from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
 from tests.grammars.helpers import apply
@@ -150,7 +150,7 @@ def plug_ins() -> Iterator[None]:
     class Mirror(Corruption):
         sides: ClassVar[tuple[str, ...]] = ("sender",)
 
-        def apply(self, messages: NDArray[np.int64], table: Table) -> NDArray[np.int64]:
+        def apply(self, messages: NDArray[np.int64], table: WordTable) -> NDArray[np.int64]:
             return messages[:, ::-1]
 
     @register_grammar("plain")

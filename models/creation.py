@@ -7,10 +7,13 @@ from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.memory import available_memory
 from icy.core.registry import Entry, registry
 from icy.core.text import size
+from icy.core.types import AnyFunction
 from icy.languages.meanings import MeaningSpace
 
 if TYPE_CHECKING:
     from torch import nn
+
+    from icy.core.representations import Representation
 
 
 LARGE = 4096  # hidden sizes from here on are checked against the memory before a model is made
@@ -26,7 +29,7 @@ def create_sender(
     message_length: int = DEFAULTS["message_length"],
     vocab_size: int = DEFAULTS["vocab_size"],
     hidden_size: int = DEFAULTS["hidden_size"],
-    **options: Any,
+    **options: object,
 ) -> "nn.Module":
     """Make a sender: meanings [batch, attr] -> scores [batch, length, vocab + 1].
 
@@ -58,7 +61,7 @@ def create_receiver(
     message_length: int = DEFAULTS["message_length"],
     vocab_size: int = DEFAULTS["vocab_size"],
     hidden_size: int = DEFAULTS["hidden_size"],
-    **options: Any,
+    **options: object,
 ) -> "nn.Module":
     """Make a receiver: tokens [batch, length], or weights [batch, length, vocab + 1], -> scores [batch, attr, value].
 
@@ -88,7 +91,7 @@ def create(
     vocab_size: int,
     hidden_size: int,
     /,  # so that options of these names are refused below, with a sentence
-    **options: Any,
+    **options: object,
 ) -> "nn.Module":
     """Make the model of a registry entry; see `create_sender`."""
     for what, value in (("message_length", message_length), ("vocab_size", vocab_size), ("hidden_size", hidden_size)):
@@ -111,7 +114,7 @@ def create(
     return model
 
 
-def _require_memory(entry: Entry, sizes: tuple[Any, ...], options: dict[str, Any]) -> None:
+def _require_memory(entry: Entry, sizes: tuple[object, ...], options: dict[str, object]) -> None:
     """Raise if the parameters of a large model do not fit in memory, before any is allocated.
 
     Raises:
@@ -135,7 +138,7 @@ def _require_memory(entry: Entry, sizes: tuple[Any, ...], options: dict[str, Any
         )
 
 
-def _representation(entry: Entry, given: Any) -> Any:
+def _representation(entry: Entry, given: Any) -> "Representation":
     from icy.core.representations import get_representation  # imports torch
 
     (name,) = given if isinstance(given, tuple) else (given,)
@@ -161,7 +164,7 @@ def count_parameters(model: "nn.Module") -> dict[str, int]:
     return {"true": true, "published": int(count("published")) if callable(count) else true}
 
 
-def _option_names(factory: Any) -> set[str] | None:
+def _option_names(factory: AnyFunction) -> set[str] | None:
     """Return the arguments that a factory takes beyond those of every model; None if it takes any keyword."""
     parameters = list(inspect.signature(factory).parameters.values())
     if any(p.kind is p.VAR_KEYWORD for p in parameters):

@@ -8,7 +8,7 @@ import pytest
 
 import icy
 from icy.core.errors import StoreError, UnknownNameError
-from icy.records.kept import kept_records, require_one
+from icy.records.saved_models import kept_records, require_one
 
 QUICK = {"quick": True, "workers": 1, "progress": False}
 

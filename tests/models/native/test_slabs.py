@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import icy.models.native as package
-from icy.models.native import core
-from icy.models.native.memory import BLOCK, NOWHERE, WIDTH, At, Code, Operation, Slab, Space, number, padded, place
+from icy.models.native import calls
 from icy.models.native.program import LANES, Program
+from icy.models.native.slabs import BLOCK, NOWHERE, WIDTH, At, Code, Operation, Slab, Space, number, padded, place
 from tests.models.native.helpers import inputs_of, make
 
 SOURCES = Path(str(package.__file__)).parent
@@ -97,7 +97,7 @@ def test_codes_are_those_of_the_interpreter() -> None:
 
 def test_kinds_of_losses_are_those_of_the_interpreter() -> None:
     names = re.findall(r"\w+", body("enum", "LossKind", "losses.h"))
-    assert [getattr(core, name) for name in names] == list(range(4))
+    assert [getattr(calls, name) for name in names] == list(range(4))
 
 
 def test_constants_are_those_of_the_interpreter() -> None:
@@ -115,10 +115,10 @@ def fields(kind: str, file: str) -> list[str]:
 @pytest.mark.parametrize(
     ("kind", "file", "structure"),
     [
-        ("Loss", "losses.h", core.Loss),
-        ("Optimizer", "program.cpp", core.Optimizer),
-        ("Training", "program.cpp", core.Training),
-        ("Pass", "program.cpp", core.Pass),
+        ("Loss", "losses.h", calls.Loss),
+        ("Optimizer", "program.cpp", calls.Optimizer),
+        ("Training", "program.cpp", calls.NativeTraining),
+        ("Pass", "program.cpp", calls.Pass),
     ],
 )
 def test_structures_are_those_of_the_interpreter(kind: str, file: str, structure: type) -> None:

@@ -17,7 +17,7 @@ from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
 from icy.languages.names import is_language
 
-from .base import Corruption, IntArray, Table, base_messages, check_settings, given_words
+from .grammar import Corruption, IntArray, WordTable, base_messages, check_settings, given_words
 
 WILDCARDS = "*?["
 LANGUAGE_VERSION = "1"  # of languages that are used as grammars: their names hold a hash of their content
@@ -32,7 +32,7 @@ def make_language(
     word_length: int = 4,
     seed: int = 0,
     *,
-    words: Any = None,
+    words: object = None,
     generators: Generators = stream,
 ) -> Language:
     """Make the language of a grammar.
@@ -239,12 +239,12 @@ def _corrupted(
         uses[entry.name] = uses.get(entry.name, 0) + 1
         # A second use in one chain draws from another stream; the first draws the same as the corruption alone.
         again = () if uses[entry.name] == 1 else (uses[entry.name],)
-        table = Table(*sizes, generators(seed, entry.name, *again))
+        table = WordTable(*sizes, generators(seed, entry.name, *again))
         messages = np.asarray(entry.create().apply(messages, table))
     return messages
 
 
-def _finished(made: Any, name: str, space: MeaningSpace, vocab_size: int, word_length: int, seed: int) -> Language:
+def _finished(made: object, name: str, space: MeaningSpace, vocab_size: int, word_length: int, seed: int) -> Language:
     """Return the language under its canonical name, after checking what a plug-in's grammar made."""
     if not isinstance(made, Language):
         try:

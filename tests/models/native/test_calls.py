@@ -1,4 +1,4 @@
-"""A pass by native cores equals PyTorch's: scores and gradients of every family, cell and representation."""
+"""A pass by native programs equals PyTorch's: scores and gradients of every family, cell and representation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from icy.models.native.core import Caller
+from icy.models.native.calls import Caller
 from icy.models.native.program import Program
 from tests.cores import needs_native
 from tests.helpers import mark_others
@@ -19,7 +19,7 @@ from tests.models.native.helpers import (
     SAMPLING,
     USUAL,
     assert_same_pass,
-    by_cores,
+    by_program,
     inputs_of,
     make,
     with_cells,
@@ -114,7 +114,7 @@ def test_in_evaluation_a_sender_reads_its_largest_score(name: str) -> None:
     assert torch.equal(*found)
     with torch.no_grad():
         torch.testing.assert_close(found[0], model.eval()(inputs), atol=1e-5, rtol=1e-5)
-    assert not torch.allclose(found[0], by_cores(model, inputs).scores, atol=1e-3)
+    assert not torch.allclose(found[0], by_program(model, inputs).scores, atol=1e-3)
 
 
 @pytest.mark.parametrize("batch", mark_others("native", [1, 7, 63, 64, 65, 128, 200], lambda size: size in (1, 65)))

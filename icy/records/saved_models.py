@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from itertools import compress
 from pathlib import Path
-from typing import Any
 
 from icy.core.errors import StoreError, unknown
 from icy.core.text import listed, words
+from icy.core.types import Options
 
 from .kinds import kind_of
 from .load import load_records
@@ -20,10 +20,10 @@ KEY = "key"
 LABELLED = ("model", "seed")  # what a label says anyhow
 FACTS = ("model", "grammar", "seed", KEY)  # beside the configuration
 SHOWN = 5  # values in a message
-Facts = Mapping[str, Any]
+Facts = Options
 
 
-def kept_records(path: str | Path, kind: str, what: str, **where: Any) -> tuple[Path, list[Record]]:
+def kept_records(path: str | Path, kind: str, what: str, **where: object) -> tuple[Path, list[Record]]:
     """Return the folder or pack of some results, and those of its records whose models were kept.
 
     Args:
@@ -45,7 +45,7 @@ def kept_records(path: str | Path, kind: str, what: str, **where: Any) -> tuple[
     return folder, list(compress(records, chosen(path, what, facts, where)))
 
 
-def chosen(path: str | Path, what: str, facts: Sequence[Facts], where: Mapping[str, Any]) -> list[bool]:
+def chosen(path: str | Path, what: str, facts: Sequence[Facts], where: Options) -> list[bool]:
     """Return for each of some results whether it has all the facts of a choice.
 
     Args:
@@ -145,6 +145,6 @@ def _value(facts: Facts, name: str) -> str:
     return str(facts.get(name if name in facts else SYNONYMS.get(name, name)))
 
 
-def _is(value: str, wanted: Any) -> bool:
+def _is(value: str, wanted: object) -> bool:
     """Return whether a value is the one wanted, or one of several; case does not count."""
     return value.lower() in {str(one).lower() for one in (wanted, *words(wanted))}
