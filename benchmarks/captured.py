@@ -1,4 +1,4 @@
-"""Measure where the time of one captured update goes on a GPU: `python benchmarks/captured.py [--rows sender/FC2L]`.
+"""Measure where the time of one captured update goes on a GPU: `python -m benchmarks.captured [--rows sender/FC2L]`.
 
 Prints for each model the time of an update of a stack of 35 replicates, beside the floors of floors.py at the rates
 that this device copies and multiplies with; and the kernels that take the longest, by PyTorch's profiler.
@@ -11,17 +11,16 @@ import time
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 
-import bound
-import floors
 import torch
-from about import describe_versions
-from steady import Where, stack_of
 from torch.profiler import ProfilerActivity, profile
 
+from benchmarks import bound, floors
+from benchmarks.steady import Where, stack_of
 from icy.core.provenance import device_name
 from icy.core.text import markdown_table
 from icy.models.kernels import triton_steps
 from icy.training.cuda_graphs import WARM_UP
+from results.pages import describe_versions
 
 SHOWN = 25  # kernels
 

@@ -1,4 +1,4 @@
-"""Measure the time until the first update and of a short probe, by cause: `python benchmarks/first_seconds.py`.
+"""Measure the time until the first update and of a short probe, by cause: `python -m benchmarks.first_seconds`.
 
 With `--before CHECKOUT`, a folder that holds another version of icy, both are measured in turn, and in every round also
 `python -c "import torch"`. Times of single processes on a machine that does other things vary much; the medians of the
@@ -19,14 +19,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from icy.core.provenance import device_name
+from icy.core.text import markdown_table
+from results.pages import describe_versions
+
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
-
-from about import describe_versions  # noqa: E402
-
-from icy.core.provenance import device_name  # noqa: E402
-from icy.core.text import markdown_table  # noqa: E402
-
 COMMANDS = {
     "small": "probe -m sender/FC1L -g perm --quick --meanings 3x4 --seeds 1",
     "whole": "probe -m sender/FC2L -g all --seeds 5 --target 0.5 --workers 2",
@@ -203,9 +200,9 @@ def main() -> None:
     commit = "git", "-C", str(given.before), "rev-parse", "--short", "HEAD"
     before = subprocess.run(commit, capture_output=True, text=True).stdout.strip() if given.before else ""
     alone = statistics.median(r["import torch"] for records in found.values() for r in records)
-    made_by = "`python benchmarks/first_seconds.py`"
+    made_by = "`python -m benchmarks.first_seconds`"
     if before:
-        made_by = f"`python benchmarks/first_seconds.py --before CHECKOUT`, a checkout of {before}"
+        made_by = f"`python -m benchmarks.first_seconds --before CHECKOUT`, a checkout of {before}"
     text = f"""# The first seconds
 
 Where the time of a command goes before it trains, and after: medians of {given.rounds} rounds. In every round the

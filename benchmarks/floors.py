@@ -1,4 +1,4 @@
-"""What one captured update launches on a GPU, counted without one: `python benchmarks/floors.py`.
+"""What one captured update launches on a GPU, counted without one: `python -m benchmarks.floors`.
 
 The update runs on PyTorch's device "meta", where tensors have shapes and no numbers, and every operation that a GPU
 would run as a kernel is counted, with the bytes that it reads and writes and its floating-point operations; once with
@@ -18,7 +18,6 @@ from typing import Any
 from unittest import mock
 
 import torch
-from about import describe_versions
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
@@ -35,6 +34,7 @@ from icy.training.engine import make_model
 from icy.training.gradient import GradientLearner
 from icy.training.learners import supervised_loss
 from icy.training.probe_job import Task
+from results.pages import describe_versions
 
 MODELS = ("sender/HierZero:GRU", "sender/RNNAutoReg:LSTM", "receiver/Hier:GRU", "sender/FC2L", "sender/TransDecSoft")
 SPACE, VOCABULARY, WORD, HIDDEN, BATCH, REPLICATES = MeaningSpace(5, 10), 4, 4, 128, 128, 35
@@ -247,7 +247,7 @@ def kinds(both: Both, at_least: int = 10) -> str:
 PAGE = """\
 # What an update launches on a GPU
 
-Counted by `python benchmarks/floors.py` (or `benchmarks/gpu.py --only count`), which needs no GPU: nothing on this page
+Counted by `python -m benchmarks.floors` (or `benchmarks/gpu.py --only count`), which needs no GPU: nothing on this page
 is measured on one; {versions}.
 
 One captured update of a stack of {replicates} replicates ({space}, V {vocabulary}, L {length},

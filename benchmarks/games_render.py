@@ -1,4 +1,4 @@
-"""Speed of the worlds of the games, and how well single images can be read: `python benchmarks/games_render.py`.
+"""Speed of the worlds of the games, and how well single images can be read: `python -m benchmarks.games_render`.
 
 Five minutes of one core. Images, vectors and turns are made on one thread; rates are per second of the thread's own
 time, so that other programs on the machine matter little. A small network then learns to read shape, colour and place
@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from about import describe_versions
 from torch import Tensor, nn
 
 from icy.core.noise import counter_hash, shift
 from icy.core.provenance import device_name
 from icy.core.text import markdown_table
 from icy.games import Turns, TurnSettings, World, make_world
+from results.pages import describe_versions
 
 PAGE = Path(__file__).parent / "games-render.md"
 BATCHES = (400, 4000)  # images: a step of 10 turns with 20 + 20 candidates, and an evaluation
@@ -55,7 +55,7 @@ def page(rates: str, reading: str) -> str:
     load = os.getloadavg()[0]
     return f"""# Images and turns of the games
 
-Made by `python benchmarks/games_render.py` on one thread of {device_name("cpu")}; {describe_versions()}.
+Made by `python -m benchmarks.games_render` on one thread of {device_name("cpu")}; {describe_versions()}.
 Rates are per second of the thread's own time; the load of the machine was {load:.1f} at the end.
 
 ## Speed

@@ -1,4 +1,4 @@
-"""Time trainings in games: `python benchmarks/games_speed.py [--seeds 5] [--updates 300] [--rounds 3]`.
+"""Time trainings in games: `python -m benchmarks.games_speed [--seeds 5] [--updates 300] [--rounds 3]`.
 
 A stack of seeds against the same seeds one after another, and against a plain PyTorch program of one seed, in turn on
 one thread. What counts is the time of the processor, which other work on the machine hardly changes. Writes
@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from about import describe_versions
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -24,6 +23,7 @@ from icy.core.text import markdown_table
 from icy.games.course import Course
 from icy.games.jobs import game_jobs
 from icy.games.spec import GamesSpec
+from results.pages import describe_versions
 
 PAGE = Path(__file__).parent / "games-speed.md"
 ROWS = ({"channel": "gs"}, {"channel": "qt"}, {"channel": "gs", "rule_length": 4}, {"channel": "qt", "rule_length": 4})
@@ -136,7 +136,7 @@ def page(found: dict[str, dict[str, float]], seeds: int) -> str:
         [
             "# Speed of games",
             "",
-            f"Made by `python benchmarks/games_speed.py` on {device_name('cpu')}; {describe_versions()}: an "
+            f"Made by `python -m benchmarks.games_speed` on {device_name('cpu')}; {describe_versions()}: an "
             f"update of {seeds} seeds of Thing, 20 targets and 20 distractors, 10 turns, drawing included; "
             "milliseconds of processor time on one thread, medians of rounds taken in turn. The last column is a "
             f"row of {seeds} seeds on {CORES} cores.",

@@ -1,6 +1,6 @@
-"""Run all GPU tests and benchmarks, one after another: `python benchmarks/gpu.py`.
+"""Run all GPU tests and benchmarks, one after another: `python -m benchmarks.gpu`.
 
-What an update launches, for which there need be no GPU: `python benchmarks/gpu.py --only count` prints it. The tests
+What an update launches, for which there need be no GPU: `python -m benchmarks.gpu --only count` prints it. The tests
 that need a GPU; the comparison with the plain way (speed.py), with captured updates, without, and without Triton; where
 the time of a captured update goes (captured.py); how long all of Perkins21 table 13 takes for SOFT: 25 senders x 7
 grammars x 3 seeds; the atlas at 5x10; topsim and S2B on the device; how many processes should share it; TF32.
@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).parent
-SWEEPS = HERE / "sweeps"
+RESULTS = HERE.parent / "results"
 SHARING = (1, 2, 4, 8)
 SPEED_ROWS = "sender/HierZero:GRU,sender/RNNAutoReg:LSTM,receiver/Hier:GRU,sender/FC2L,sender/TransDecSoft"
 TESTS = (
@@ -35,7 +35,8 @@ def steps(results: Path) -> dict[str, list[str]]:
     python = sys.executable
     speed = [
         python,
-        str(HERE / "speed.py"),
+        "-m",
+        "benchmarks.speed",
         "--device",
         "cuda",
         "--rows",
@@ -45,13 +46,13 @@ def steps(results: Path) -> dict[str, list[str]]:
         "--rounds",
         "3",
     ]
-    captured = [python, str(HERE / "captured.py")]
+    captured = [python, "-m", "benchmarks.captured"]
     sweep = [python, "-m", "icy", "sweep"]
     probe = [*sweep, "--device", "cuda", "-q", "--target", "0.9", "--cap", "3"]
     few = [word for name in ("sender/FC2L", "sender/HierZero:*", "sender/RNNZero:*") for word in ("-m", name)]
-    atlas = [*sweep, str(SWEEPS / "atlas-main.toml"), "--device", "cuda", "-q"]
+    atlas = [*sweep, str(RESULTS / "atlas" / "main.toml"), "--device", "cuda", "-q"]
     return {
-        "count": [python, str(HERE / "floors.py")],
+        "count": [python, "-m", "benchmarks.floors"],
         "tests": [python, "-m", "pytest", "-q", "-k", "gpu or a_graph or triton", *TESTS],
         "speed-graph": [*speed, "--minutes", "0.25", "--engine", "auto+graph"],
         "speed-plain": [*speed, "--whole", "", "--engine", "auto+plain"],
@@ -60,7 +61,7 @@ def steps(results: Path) -> dict[str, list[str]]:
         "captured-pytorch": [*WITHOUT_TRITON, *captured],
         "table-13": [
             *sweep,
-            str(SWEEPS / "perkins21-table13.toml"),
+            str(RESULTS / "reproduced" / "perkins21-table13.toml"),
             "--device",
             "cuda",
             "-q",
@@ -71,8 +72,8 @@ def steps(results: Path) -> dict[str, list[str]]:
             f"atlas-{kind}": [*atlas, "--representation", kind, "-o", str(results / "atlas")]
             for kind in ("soft", "gumb", "discr")
         },
-        "topsim": [python, str(HERE / "topsim.py"), "--whole", "--device", "cuda"],
-        "s2b": [python, str(HERE / "s2b.py"), "--device", "cuda"],
+        "topsim": [python, "-m", "benchmarks.topsim", "--whole", "--device", "cuda"],
+        "s2b": [python, "-m", "benchmarks.s2b", "--device", "cuda"],
         **{
             f"share-{n}": [*probe, *few, "--seeds", "2", "--workers", str(n), "-o", str(results / f"share-{n}")]
             for n in SHARING

@@ -1,4 +1,4 @@
-"""Measure permutation tests of topsim: `python benchmarks/permutations.py [--rows 5000] [--permutations 1000]`.
+"""Measure permutation tests of topsim: `python -m benchmarks.permutations [--rows 5000] [--permutations 1000]`.
 
 On a sample of shufdet at 5x10 (20 tokens), on one thread, it compares
 (a) the plain way, that of scikit-bio's `mantel`: each permutation reorders rows and columns of a square table of ranks,
@@ -19,20 +19,20 @@ import time
 from dataclasses import replace
 
 import numpy as np
-from about import describe_versions
 from numpy.typing import NDArray
 from rapidfuzz.distance import Levenshtein
 from scipy.spatial.distance import pdist, squareform
 from scipy.stats import rankdata
 from threadpoolctl import threadpool_limits
-from topsim import without_native
 
 import icy
+from benchmarks.topsim import without_native
 from icy.core import native
 from icy.core.provenance import device_name
 from icy.metrics import PermutationTest, Table, permutation_test
 from icy.metrics.significance import draw_permutations
 from icy.metrics.topographic.permuted import permuted_topsim
+from results.pages import describe_versions
 
 DISTANCES = ("hamming", "levenshtein")
 FEW = 5  # permutations of the slow ways

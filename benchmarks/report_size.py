@@ -1,4 +1,4 @@
-"""Measure reports: `PYTHONPATH=. python benchmarks/report_size.py`, into benchmarks/report-size.md.
+"""Measure reports: `python -m benchmarks.report_size`, into benchmarks/report-size.md.
 
 Write reports of more and more runs of the committed records, and the explorer of the atlas; open each in a Chromium
 without a network, and take the time until tables, pictures and buttons answer. Needs the extra `browser`.
@@ -13,18 +13,18 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from about import describe_versions
 
 import icy
 from icy.analysis.report.explorer import explorer_page
 from icy.core.provenance import device_name
 from icy.core.text import markdown_table
 from icy.experiments.results import ProbeResult, read_results
+from results.pages import describe_versions
 from tests.browsers import driven
 
 HERE = Path(__file__).parent
 PAGE = HERE / "report-size.md"
-PACKS = [HERE / "atlas" / "records.parquet", HERE / "reproduced" / "records.parquet"]
+PACKS = [HERE.parent / "results" / name / "records.parquet" for name in ("atlas", "reproduced")]
 RUNS, REPEATS = (100, 500, 2500), 3
 MADE_UP, SEEDS = 3000, 2  # models of a made-up table with 4 grammars
 
@@ -76,7 +76,7 @@ def main() -> None:
     text = [
         "# Reports: size and time",
         "",
-        "Made by `PYTHONPATH=. python benchmarks/report_size.py`. Vega takes 0.9 MB of each file. Answering: from "
+        "Made by `python -m benchmarks.report_size`. Vega takes 0.9 MB of each file. Answering: from "
         "opening the file "
         "until its tables sort and all pictures are drawn, in Chromium without a network, the median of three.",
         "",

@@ -1,4 +1,4 @@
-"""Environment steps per second of S2B: python benchmarks/s2b.py [--device cuda] [--seconds 5].
+"""Environment steps per second of S2B: python -m benchmarks.s2b [--device cuda] [--seconds 5].
 
 In a step both players act in one episode. Resets are included, as every episode that ends is followed by another.
 Actions are random and drawn beforehand, so only the game is measured, not a player. The last column is the speed
@@ -16,9 +16,9 @@ from typing import Any
 import gymnasium
 import numpy as np
 import torch
-from about import describe_versions
 
 from icy.s2b import BatchedGame, parallel_env
+from results.pages import describe_versions
 
 BATCHES = (1, 16, 256, 4096, 16384)
 Stepper = tuple[Callable[[], Any], Callable[[int], Any]]  # a reset, and a step by its number

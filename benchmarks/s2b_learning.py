@@ -1,4 +1,4 @@
-"""How fast agents learn S2B, and where the time goes: `python benchmarks/s2b_learning.py [--rounds 3] [--most 3]`.
+"""How fast agents learn S2B, and where the time goes: `python -m benchmarks.s2b_learning [--rounds 3] [--most 3]`.
 
 Every way of learning trains on as many whole episodes as the others, in turn, on one thread. What counts is the time
 of the processor, which other work on the machine hardly changes. Dealing includes what a speaker that does not learn
@@ -19,7 +19,6 @@ from typing import Any
 from unittest import mock
 
 import torch
-from about import describe_versions
 
 from icy.core.provenance import device_name
 from icy.core.text import markdown_table
@@ -30,6 +29,7 @@ from icy.s2b.agents.memories.memory import MemoryListener, MemorySettings
 from icy.s2b.agents.networks.learning import CoreLearning, CoreLearningSettings
 from icy.s2b.agents.networks.listener import CoreListener
 from icy.s2b.agents.networks.network import NetworkSettings
+from results.pages import describe_versions
 
 PAGE = Path(__file__).parent / "s2b-learning.md"
 EPISODES = 1024  # of a measurement: as many as are dealt at once
@@ -147,7 +147,7 @@ def page(game: GameSettings, found: Mapping[str, list[Spent]]) -> str:
     headings = ["what learns", "games a second", "observations a second", "to the first", *PHASES]
     return f"""# How fast agents learn S2B
 
-Made by `python benchmarks/s2b_learning.py` on one thread of {device_name("cpu")}; {describe_versions()},
+Made by `python -m benchmarks.s2b_learning` on one thread of {device_name("cpu")}; {describe_versions()},
 in seconds of the processor: games of {game.least} to {game.most} values (S = O = 1), dealt and
 learned from. An observation is a step of the game as a player meets it, of which a game has {game.rounds + 2}. PPO goes
 through every game twice. Medians of rounds in which all take turns; the fourth column is the ratio of games a second to

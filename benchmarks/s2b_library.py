@@ -1,4 +1,4 @@
-"""Recurrent PPO by icy beside that of sb3-contrib: `python benchmarks/s2b_library.py [--seeds 3] [--steps 60000]`.
+"""Recurrent PPO by icy beside that of sb3-contrib: `python -m benchmarks.s2b_library [--seeds 3] [--steps 60000]`.
 
 Both train an LSTM of 64 on the same game, beside the posdis speaker: icy's `CoreLearning` on dealt episodes, and
 sb3-contrib's RecurrentPPO in the environment S2B/Listener-v0. They see as many steps of the game, in batches of as many

@@ -1,4 +1,4 @@
-"""Steps and updates per second of R2D2 on S2B, and where the time goes: python benchmarks/s2b_r2d2.py [--steps 300].
+"""Steps and updates per second of R2D2 on S2B, and where the time goes: python -m benchmarks.s2b_r2d2 [--steps 300].
 
 In CPU seconds of one thread. Steps are of all actors together; an update learns from one minibatch of sequences.
 """
@@ -14,10 +14,10 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from about import describe_versions
 
 from icy.s2b import GameSettings
 from icy.s2b.agents.r2d2.learning import R2D2Learning, R2D2Settings
+from results.pages import describe_versions
 
 PLAYERS: dict[str, dict[str, Any]] = {
     "listener": {},

@@ -1,4 +1,4 @@
-"""Compare the speed of icy with that of ordinary PyTorch modules: `python benchmarks/speed.py [--quick]`.
+"""Compare the speed of icy with that of ordinary PyTorch modules: `python -m benchmarks.speed [--quick]`.
 
 One run measures, on the same machine and in turn: plain modules (benchmarks/plain) one after another with all threads;
 the same by hand, one process a core with one thread each, all cores busy; and icy. Steady state is updates alone
@@ -20,15 +20,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import bound
 import pandas as pd
-import steady
-import whole
-from about import describe_versions
-from steady import BOUND, HAND, ICY, PLAIN, Where
 
+from benchmarks import bound, steady, whole
+from benchmarks.steady import BOUND, HAND, ICY, PLAIN, Where
 from icy.core.provenance import device_name, usable_cores
 from icy.core.text import markdown_table
+from results.pages import describe_versions
 
 ROWS = (
     "sender/HierZero:GRU",

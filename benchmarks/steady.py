@@ -56,10 +56,10 @@ def ways(device: str) -> dict[str, tuple[int, int]]:
     return {PLAIN: (1, cores), HAND: (cores, 1), ICY: (cores, 1), BOUND: (cores, 1)}
 
 
-def start(script: Path, arguments: Sequence[object], threads: int) -> subprocess.Popen[str]:
+def start(module: str, arguments: Sequence[object], threads: int) -> subprocess.Popen[str]:
     """Start a process of Python with so many threads, which libraries read before they are imported."""
     environment = {**os.environ, **dict.fromkeys(THREAD_VARIABLES, str(threads)), "ICY_PROGRESS": "0"}
-    command = [sys.executable, str(script), *map(str, arguments)]
+    command = [sys.executable, "-m", module, *map(str, arguments)]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
 
 
@@ -78,7 +78,7 @@ class Crew:
 
     def __init__(self, way: str, model: str, processes: int, threads: int, where: Where) -> None:
         ask = (way, model, where.device, where.engine, where.stack, where.clock)
-        self._members = [start(Path(__file__), (*ask, place), threads) for place in range(processes)]
+        self._members = [start("benchmarks.steady", (*ask, place), threads) for place in range(processes)]
 
     def ready(self) -> str:
         """Wait until all are ready; return the engine that icy chose, or nothing."""
@@ -160,7 +160,7 @@ Rate = Callable[[float], float]  # of some seconds
 
 def bound(model: str, where: Where, place: int) -> tuple[Rate, str]:
     """Return what measures the bound: by the micro-kernel, whose library is `model`, or on a GPU by large products."""
-    from bound import large_product_rate, micro_kernel_rate
+    from benchmarks.bound import large_product_rate, micro_kernel_rate
 
     if where.device == "cpu":
         return functools.partial(micro_kernel_rate, Path(model)), ""
@@ -169,10 +169,10 @@ def bound(model: str, where: Where, place: int) -> tuple[Rate, str]:
 
 def trained_plainly(model: str, where: Where, place: int) -> tuple[Rate, str]:
     """Return what measures the plain way on one replicate."""
-    import plain
     import torch
 
     import icy
+    from benchmarks import plain
 
     with torch.device(where.device):
         training = plain.Training(model, icy.make_language(GRAMMARS[place % len(GRAMMARS)], SPACE), place)

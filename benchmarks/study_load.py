@@ -1,4 +1,4 @@
-"""How long the pages of `icy study` take when 200 people play at once: `python benchmarks/study_load.py`.
+"""How long the pages of `icy study` take when 200 people play at once: `python -m benchmarks.study_load`.
 
 `icy study serve` runs in a process of its own. Simulated players take part by its pages alone, from consent to the
 completion code, and click as often as people do. Every request is timed. Writes study-load.md.
@@ -21,7 +21,6 @@ from pathlib import Path
 
 import httpx
 import numpy as np
-from about import describe_versions
 
 from icy.core.provenance import device_name
 from icy.core.text import markdown_table
@@ -31,6 +30,7 @@ from icy.study.service.audit import audit
 from icy.study.service.new import new_study
 from icy.study.service.robot import Ask, Playing, Reply, Robot
 from icy.study.service.studies import Study
+from results.pages import describe_versions
 
 HERE = Path(__file__).parent
 PORT = 8731
@@ -42,7 +42,7 @@ REUSED = 2.0  # seconds for which a connection is used again; the service closes
 KINDS = {"page": "pages (GET)", "picture": "pictures (GET)", "form": "forms (POST)"}
 PAGE = """# The study with 200 people at once
 
-Made by `python benchmarks/study_load.py`: `icy study serve` in one process, and {players} simulated players who take
+Made by `python -m benchmarks.study_load`: `icy study serve` in one process, and {players} simulated players who take
 part by its pages alone, as browsers do, from consent to the completion code. They come within {ramp:.0f} seconds, play
 games of {examples} items, look at two cards before each, and click every {pause:g} seconds in the mean (exponential):
 as often as people, who take about 20 minutes for 50 items (Icy22), with six clicks each for such a course. Players and

@@ -1,4 +1,4 @@
-"""Measure how long topsim takes: `python benchmarks/topsim.py [--rows 5000] [--whole] [--device cuda]`.
+"""Measure how long topsim takes: `python -m benchmarks.topsim [--rows 5000] [--whole] [--device cuda]`.
 
 On all pairs of a sample of shufdet at 5x10 (20 tokens), it compares
 (a) the plain way of common toolkits: scipy's pdist of all pairs, which for Levenshtein calls a compiled edit distance
@@ -21,7 +21,6 @@ from collections.abc import Callable, Iterator
 from unittest.mock import patch
 
 import numpy as np
-from about import describe_versions
 from rapidfuzz.distance import Levenshtein
 from scipy.spatial.distance import pdist
 from scipy.stats import spearmanr
@@ -30,6 +29,7 @@ import icy
 from icy.core import native
 from icy.core.provenance import device_name, usable_cores
 from icy.metrics import Table, topsim
+from results.pages import describe_versions
 
 ROUNDS = 3  # of the fast ways, the best of which counts
 

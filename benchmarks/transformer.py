@@ -1,4 +1,4 @@
-"""Measure how long an update of TransDecSoft takes: `python benchmarks/transformer.py [--device cuda] [--updates 2]`.
+"""Measure how long an update of TransDecSoft takes: `python -m benchmarks.transformer [--device cuda] [--updates 2]`.
 
 At 5x10, V=4, w=4, E=128 and batch 128, it times one update (forward, backward, Adam) of
 (a) the plain form, PyTorch's TransformerDecoder run over the whole prefix at every step, on all cores and on one
@@ -15,17 +15,17 @@ import math
 import time
 from collections.abc import Callable
 
-import plain
 import torch
-from about import describe_versions
 from torch import nn
 from torch.nn import functional as F
 
 import icy
+from benchmarks import plain
 from icy.config.settings import TrainingSettings
 from icy.core.provenance import device_name, usable_cores
 from icy.core.representations import SOFT
 from icy.training.learners import make_learner
+from results.pages import describe_versions
 
 A, K, L, V, E, BATCH = 5, 10, 20, 4, 128, 128
 ROUNDS = 3

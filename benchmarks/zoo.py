@@ -1,6 +1,6 @@
-"""Measure what the zoo at 5x10 costs with and without native cores: `python benchmarks/zoo.py`, a quarter of an hour.
+"""Measure what the zoo at 5x10 costs with and without native cores: `python -m benchmarks.zoo`, a quarter of an hour.
 
-Of every model of sweeps/atlas-main.toml that learns by gradient, the updates a second of one core are measured, by the
+Of every model of results/atlas/main.toml that learns by gradient, the updates a second of one core are measured, by the
 engine that icy chooses and by PyTorch (the engine `broadcast`), in turn, in processor time, which other work on the
 machine hardly changes. Hours are those of as many updates as the caps allow if concat takes ASSUMED_STEPS, of one core.
 Writes zoo.md.
@@ -14,13 +14,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from statistics import geometric_mean
 
-from about import describe_versions
-from speed import processor
-from steady import GRAMMARS, ICY, Crew, Where
-
+from benchmarks.speed import processor
+from benchmarks.steady import GRAMMARS, ICY, Crew, Where
 from icy.config.protocols import PROTOCOLS
 from icy.core.text import markdown_table
 from icy.training.job import ASSUMED_STEPS
+from results.pages import describe_versions
 
 HERE = Path(__file__).parent
 SEEDS = 3  # of the atlas
@@ -29,7 +28,7 @@ ENGINES = {"native": "auto", "PyTorch": "broadcast"}
 
 def models() -> list[str]:
     """Return the models of the atlas that learn by gradient."""
-    sweep = tomllib.loads((HERE / "sweeps" / "atlas-main.toml").read_text())
+    sweep = tomllib.loads((HERE.parent / "results" / "atlas" / "main.toml").read_text())
     named = [model for part in sweep["sweep"] for model in part["model"]]
     return [model for model in named if not model.endswith(("Hashtable", "kNN"))]
 
