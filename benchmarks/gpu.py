@@ -11,12 +11,13 @@ Finished steps are skipped, and the others go on where they were, so that it can
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import subprocess
 import sys
 import time
 from pathlib import Path
+
+from results.pages import read_options
 
 HERE = Path(__file__).parent
 RESULTS = HERE.parent / "results"
@@ -33,23 +34,13 @@ WITHOUT_TRITON = ("env", "ICY_TRITON=off")
 def steps(results: Path) -> dict[str, list[str]]:
     """Return the commands to run, by the name of their log, the most important first."""
     python = sys.executable
-    speed = [
-        python,
-        "-m",
-        "benchmarks.speed",
-        "--device",
-        "cuda",
-        "--rows",
-        SPEED_ROWS,
-        "--seconds",
-        "2",
-        "--rounds",
-        "3",
-    ]
+    speed = [python, "-m", "benchmarks.speed", "--device", "cuda", "--rows", SPEED_ROWS]
+    speed += ["--seconds", "2", "--rounds", "3"]
     captured = [python, "-m", "benchmarks.captured"]
     sweep = [python, "-m", "icy", "sweep"]
     probe = [*sweep, "--device", "cuda", "-q", "--target", "0.9", "--cap", "3"]
     few = [word for name in ("sender/FC2L", "sender/HierZero:*", "sender/RNNZero:*") for word in ("-m", name)]
+    table_13 = str(RESULTS / "reproduced" / "perkins21-table13.toml")
     atlas = [*sweep, str(RESULTS / "atlas" / "main.toml"), "--device", "cuda", "-q"]
     return {
         "count": [python, "-m", "benchmarks.floors"],
@@ -59,15 +50,7 @@ def steps(results: Path) -> dict[str, list[str]]:
         "speed-pytorch": [*WITHOUT_TRITON, *speed, "--whole", "", "--engine", "auto+graph"],
         "captured": captured,
         "captured-pytorch": [*WITHOUT_TRITON, *captured],
-        "table-13": [
-            *sweep,
-            str(RESULTS / "reproduced" / "perkins21-table13.toml"),
-            "--device",
-            "cuda",
-            "-q",
-            "-o",
-            str(results / "table-13"),
-        ],
+        "table-13": [*sweep, table_13, "--device", "cuda", "-q", "-o", str(results / "table-13")],
         **{
             f"atlas-{kind}": [*atlas, "--representation", kind, "-o", str(results / "atlas")]
             for kind in ("soft", "gumb", "discr")
@@ -118,14 +101,15 @@ def run(name: str, command: list[str], out: Path, seconds: float | None = None) 
 
 def main() -> None:
     """Run the steps that are not done yet."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", action="append", help="a step, repeatable")
-    parser.add_argument("--out", type=Path, default=HERE / "gpu", help="for logs, pages and results")
-    parser.add_argument("--seconds", type=float, help="after which it ends; by default when all is done")
-    given = parser.parse_args()
+    given = read_options(
+        __doc__,
+        only=({"action": "append"}, "a step, repeatable"),
+        out=(HERE / "gpu", "for logs, pages and results"),
+        seconds=(float, "after which it ends; by default when all is done"),
+    )
     known = steps(given.out / "results")
     if unknown := set(given.only or ()) - set(known):
-        parser.error(f"No step is called {', '.join(sorted(unknown))}; there are {', '.join(known)}.")
+        raise SystemExit(f"No step is called {', '.join(sorted(unknown))}; there are {', '.join(known)}.")
     given.out.mkdir(parents=True, exist_ok=True)
     ends = None if given.seconds is None else time.perf_counter() + given.seconds
     for name, command in known.items():

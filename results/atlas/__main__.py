@@ -32,6 +32,7 @@ from icy.core.provenance import circumstances
 from icy.core.text import listed, markdown_table
 from icy.experiments.sweep import make_sweep, over, read_sweep, sweep_spec
 from icy.records.pack import add_to_pack
+from results.pages import fill_template
 
 HERE = Path(__file__).parent
 RESULTS, RECORDS, OLDER = (HERE / name for name in ("runs", "records.parquet", "older.parquet"))
@@ -98,22 +99,15 @@ def make_budget() -> str:
     headings = ["model", "grammar", "seeds", "ratio", "updates", f"accuracy at {budget}", "cut at 20", "accuracy there"]
     about = circumstances(records)
     made = f"made {' to '.join(dict.fromkeys(about['made']))} with {'; '.join(about['versions'])}"
-    parts = [
-        "# The atlas under a common budget",
-        f"""Made by `python -m results.atlas --train budget`: every grammar, concat too, is trained for {budget}
-        updates (`--max-updates`) at 5x10, soft, E = 128, with three seeds. Rows are those of
-        the atlas in which runs were cut at 20 times concat's updates; of CNN, recurrent and hierarchical receivers only
-        proj.""",
-        f"""*ratio*: mean and standard deviation over seeds of the updates to 80 % of tokens (senders) or attributes
-        (receivers), relative to concat's; † if a run did not reach it within the budget, so that the true ratio is
-        larger. *updates*: their mean number; > with a run that did not. *accuracy at {budget}*: mean over seeds, at the
-        budget. *cut at 20*, *accuracy there*: how many of the atlas's runs were cut at 20 times concat's updates, and
-        the mean accuracy at their end. Ratios, updates and accuracies are of the same runs.""",
-        markdown_table(headings, lines),
-        f"Not measured yet: {listed(missing)}." if missing else "All rows are measured.",
-        f"{len(records)} runs, {made} on {', '.join(about['devices'])}.",
-    ]
-    return "\n\n".join(part if part.startswith("|") else " ".join(part.split()) for part in parts) + "\n"
+    return fill_template(
+        BUDGET_PAGE,
+        budget=budget,
+        table=markdown_table(headings, lines),
+        missing=f"Not measured yet: {listed(missing)}." if missing else "All rows are measured.",
+        runs=len(records),
+        made=made,
+        devices=", ".join(about["devices"]),
+    )
 
 
 def main() -> None:

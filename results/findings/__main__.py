@@ -6,13 +6,11 @@ results/reproduced and from the records of generalise.toml, which --train comple
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -27,7 +25,6 @@ from icy.analysis.statistics import holm
 from icy.core.text import listed, markdown_table
 from icy.experiments.results import ProbeResult
 from icy.records.load import read_long
-from icy.records.pack import add_to_pack
 from results.findings import pictures
 from results.findings.data import (
     ARCHITECTURES,
@@ -52,16 +49,16 @@ from results.findings.data import (
     shown,
     with_logs,
 )
-from results.pages import describe_packs
+from results.pages import RecordFolder, describe_packs, fill_template, read_options
 
 HERE = Path(__file__).parent
 PAGE = HERE / "findings.md"
 SWEEP = HERE / "generalise.toml"
 SPEAKERS = HERE.parent / "games" / "speakers.toml"
 REPRODUCED = HERE.parent / "reproduced" / "README.md"
-RESULTS, RECORDS = HERE / "runs", HERE / "records.parquet"
+RECORDS = RecordFolder(HERE)
 BUDGET = HERE.parent / "atlas" / "budget.parquet"
-PACKS = (RECORDS, BUDGET, *(HERE.parent / name / "records.parquet" for name in ("atlas", "reproduced", "games")))
+PACKS = (RECORDS.pack, BUDGET, *(HERE.parent / name / "records.parquet" for name in ("atlas", "reproduced", "games")))
 ALL_GRAMMARS = ("concat", *GRAMMARS)
 LEARNED = tuple(grammar for grammar in GRAMMARS if grammar != "hol")  # nobody learns `hol` in the papers' space in time
 REST = ("recurrent", "hierarchical", "attention")  # families besides fully connected networks and the one convolution
@@ -672,7 +669,7 @@ def generalisation(result: ProbeResult) -> Finding:
 
 
 def emergence() -> Finding:
-    games = icy.sweep(file=SPEAKERS, out=RESULTS, start=[HERE.parent / "games" / "records.parquet"], rerun="never")
+    games = RecordFolder(HERE.parent / "games").sweep(SPEAKERS, rerun="never")
     joined = Emergence.of(probed_senders(icy.atlas().to_dataframe()), games)
     runs = games.to_dataframe().assign(sender=lambda of: of["model"].str.partition("+")[0])
     runs = runs[runs["sender"].isin(joined.table.index)].assign(above_chance=lambda of: of["cbm"] - of["cbm_floor"])
@@ -778,57 +775,32 @@ ALL: tuple[Callable[[], Finding], ...] = (
 # -- page --------------------------------------------------------------------------------------------------------------
 
 
-def run(rerun: str = "missing", workers: int | None = None) -> ProbeResult:
-    """Train what the sweep lacks, or with `rerun="never"` load what it has."""
-    start = [RECORDS] if RECORDS.exists() else []
-    given: dict[str, Any] = {"out": RESULTS, "start": start, "rerun": rerun, "workers": workers}
-    return icy.sweep(file=SWEEP, **given)
-
-
 def findings() -> list[Finding]:
     """Return all findings."""
-    return [*(make() for make in ALL), generalisation(run(rerun="never")), emergence(), reproduction()]
-
-
-INTRODUCTION = """
-Results of icy's own measurements, each with its setting, its uncertainty, the command that shows its records, and what
-would overturn it. `python -m results.findings` writes this page, and stops if the records do not support a sentence.
-
-- **Spaces.** 5x10 (the papers'): 100,000 meanings, messages of 20 tokens from a vocabulary of 4 in words of four,
-  hidden size 128, three seeds. 3x4: 64 meanings, messages of 6 tokens from 4 in words of two, hidden size 32, two
-  seeds. Messages are SOFT and settings are the defaults, unless said otherwise; all models learn by gradient.
-- **Measures.** *Updates*: to an accuracy of 80 % in training, of tokens for senders (chance 25 %), of attributes for
-  receivers (chance 10 % at 5x10, 25 % at 3x4). *Ratio*: updates divided by those of `concat` with the same seed; runs
-  are cut at 20. *Accuracy*: after the updates in which the same model learns `concat` to 99 % (a budget).
-- **Uncertainty.** In brackets: 95 % intervals over models, by Student's t with cells as clusters (RNN, GRU, ...; models
-  without cells by family), not corrected for their number. Up to three models are listed instead (†: with cut runs).
-  `>` and `<`: bounds, the end of the interval with cut runs at their cut. "-": unknown. Correlations are Spearman's;
-  those over models are between seeds (with jackknife intervals over cells, and after a semicolon without the noise of
-  seeds, where that is known). In figures, dots are models (hollow: with cut runs), bars means, and ">" bounds.
-- **Limits.** A seed draws languages and initial weights, so that all models share two or three languages and the two
-  causes are not separated. Intervals are for models like those of the zoo, with one learning rate, width and optimizer.
-"""
+    return [*(make() for make in ALL), generalisation(RECORDS.sweep(SWEEP, rerun="never")), emergence(), reproduction()]
 
 
 def page(found: Sequence[Finding]) -> str:
     """Return the page."""
-    parts = ["# Findings", INTRODUCTION, f"Records of {describe_packs(*PACKS)}."]
+    parts = []
     for one in found:
         parts += ["", f"## {one.title}", "", f"**{one.result}** {' '.join(one.more.split())}", ""]
         parts += [one.table, ""]
         parts += [f"![{one.title}]({one.picture})", ""] if one.picture else []
         parts += ["```sh", one.command, "```", "", f"*Would overturn it:* {' '.join(one.overturn.split())}"]
-    return "\n".join(parts) + "\n"
+    return fill_template(PAGE, records=describe_packs(*PACKS), findings="\n".join(parts))
 
 
-def main(given: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--train", action="store_true", help="train what the sweep of held-out meanings lacks")
-    parser.add_argument("--workers", type=int, help="processes at once")
-    asked = parser.parse_args(given)
-    if asked.train:
-        run(workers=asked.workers)
-    add_to_pack(RECORDS, RESULTS)
+def main(words: Sequence[str] | None = None) -> None:
+    given = read_options(
+        __doc__,
+        words,
+        train=(False, "train what the sweep of held-out meanings lacks"),
+        workers=(int, "processes at once"),
+    )
+    if given.train:
+        RECORDS.sweep(SWEEP, workers=given.workers)
+    RECORDS.update_pack()
     found = findings()
     for one in found:
         if one.drawn is not None:

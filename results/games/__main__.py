@@ -7,7 +7,6 @@ its pictures. Run it again to continue, on any machine. Without --train, only pa
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,12 +26,10 @@ from icy.core.text import markdown_table
 from icy.experiments.results import ProbeResult
 from icy.records.kinds import job_kind
 from icy.records.long_table import SYNONYMS
-from icy.records.pack import add_to_pack
-from results.pages import describe_packs
+from results.pages import RecordFolder, describe_packs, read_options
 
 HERE = Path(__file__).parent
-SWEEPS, PAGE = HERE, HERE / "games.md"
-RESULTS, RECORDS = HERE / "runs", HERE / "records.parquet"
+PAGE, RECORDS = HERE / "games.md", RecordFolder(HERE)
 TITLES = {
     "thing": "Thing: rules of one and of four concepts, two channels",
     "wide": "Thing: words of 64 bits",
@@ -49,20 +46,13 @@ PRINTED = ("cbm24/table1", "cbm24/table3")
 Results = dict[str, ProbeResult]
 
 
-def run(name: str, rerun: str = "missing", workers: int | None = None, device: str = "auto") -> ProbeResult:
-    """Train what a sweep lacks, or with `rerun="never"` load what it has."""
-    start = [RECORDS] if RECORDS.exists() else []
-    given: dict[str, Any] = {"out": RESULTS, "start": start, "rerun": rerun, "workers": workers, "device": device}
-    return icy.sweep(file=SWEEPS / f"{name}.toml", **given)
-
-
 def page(results: Results) -> str:
     """Return the page."""
     parts = [
         "# Multi-target games",
         "",
         "Made by `python -m results.games` of the records in records.parquet, made with "
-        f"{describe_packs(RECORDS)}; each table is the sweep of its name in results/games. "
+        f"{describe_packs(RECORDS.pack)}; each table is the sweep of its name in results/games. "
         "Evaluated on 1,000 turns that training never met, with greedy messages.",
     ]
     for name, result in results.items():
@@ -201,16 +191,18 @@ def draw(results: Results) -> None:
             DRAWN[name](result).savefig(PAGE.with_name(f"games-{name}.png"), dpi=160)
 
 
-def main(given: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--train", choices=TITLES, action="append", default=[], help="which sweeps to run")
-    parser.add_argument("--workers", type=int, help="processes at once")
-    parser.add_argument("--device", default="auto", help="cpu or cuda")
-    asked = parser.parse_args(given)
-    for name in asked.train:
-        run(name, workers=asked.workers, device=asked.device)
-    add_to_pack(RECORDS, RESULTS)
-    results = {name: run(name, rerun="never") for name in TITLES}
+def main(words: Sequence[str] | None = None) -> None:
+    given = read_options(
+        __doc__,
+        words,
+        train=({"choices": TITLES, "action": "append", "default": []}, "which sweeps to run"),
+        workers=(int, "processes at once"),
+        device=("auto", "cpu or cuda"),
+    )
+    for name in given.train:
+        RECORDS.sweep(HERE / f"{name}.toml", workers=given.workers, device=given.device)
+    RECORDS.update_pack()
+    results = {name: RECORDS.sweep(HERE / f"{name}.toml", rerun="never") for name in TITLES}
     PAGE.write_text(page(results))
     draw(results)
 

@@ -6,7 +6,6 @@ under dependences that icy's measurements have. It takes about 6 minutes of two 
 
 from __future__ import annotations
 
-import argparse
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -18,27 +17,9 @@ from threadpoolctl import threadpool_limits
 
 from icy.core.text import markdown_table
 from results.intervals.runs import Ends, across, contrast, models, quotient, seeds, within
-from results.pages import describe_versions
+from results.pages import describe_versions, fill_template, read_options
 
 PAGE = Path(__file__).with_name("intervals.md")
-TEXT = """# Coverage of intervals
-
-How often 95 % intervals of `icy.analysis` hold the true value, on simulated runs where it is known: under the model of
-each statistic, and under dependences that icy's measurements have. ± is the standard error of a share. Without one:
-tries without an interval (too few runs that were not cut, or a reliability that may be 0). The *plain interval* ignores
-cut runs, shared cells, languages and runs: Student's t over values or over models, Welch's t, the median of all models,
-or Bonett and Wright's interval of the correlation of one seed.
-
-Values are normal (ratios: log-normal). The standard deviation of seeds is 1; cells, architectures,
-languages and models have 0.5 to 1 (5 cells in 6 architectures, 3 seeds); 20 or 40 % of runs are cut at a cap. Measures
-that are correlated have a true correlation of 0.3 or 0.6, a standard deviation of models of 1 and of seeds of 0.8 or 1;
-"a shared concat run" is 70 % of the variance of seeds. Models that share a cell have half of their variance from it,
-and four fifths of the noise of their orders of grammars.
-
-{table}
-
-Made by `python -m results.intervals` with {versions}.
-"""
 MOST_FAILED = 0.5  # share of tries without an interval, above which coverage says nothing
 
 ALONE = {"cell": 0, "architecture": 0, "language": 0, "model": 1}
@@ -97,18 +78,15 @@ def held(found: Sequence[tuple[float, Ends]]) -> str:
     return f"{share:.1%} ± {error:.1%}" + (f" ({without:.0%} without one)" if without else "")
 
 
-def main(given: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tries", type=int, default=400, help="simulations of most rows")
-    parser.add_argument("--workers", type=int, default=2, help="processes at once")
-    asked = parser.parse_args(given)
-    with threadpool_limits(1), ProcessPoolExecutor(asked.workers) as pool:  # matrices are small
+def main(words: Sequence[str] | None = None) -> None:
+    given = read_options(__doc__, words, tries=(400, "simulations of most rows"), workers=(2, "processes at once"))
+    with threadpool_limits(1), ProcessPoolExecutor(given.workers) as pool:  # matrices are small
         rows = []
-        for row in pool.map(covered, range(len(CASES)), [asked.tries] * len(CASES)):
+        for row in pool.map(covered, range(len(CASES)), [given.tries] * len(CASES)):
             print(*row, sep=" | ", flush=True)
             rows.append(row)
     table = markdown_table(["interval of", "simulated runs", "tries", "holds the truth", "plain interval"], rows)
-    PAGE.write_text(TEXT.format(table=table, versions=describe_versions()))
+    PAGE.write_text(fill_template(PAGE, table=table, versions=describe_versions()))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ where an earlier run ended. Without it, packs the records that there are, and wr
 
 from __future__ import annotations
 
-import argparse
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,17 +20,14 @@ from matplotlib.colors import TwoSlopeNorm
 from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
 
-import icy
 from icy.analysis import style
 from icy.analysis.statistics import holm, power_of, student
 from icy.core.text import listed, markdown_table
-from icy.records.load import load_records, long_of
-from icy.records.pack import add_to_pack
-from results.pages import describe_packs
+from results.pages import RecordFolder, describe_packs, fill_template, read_options
 
 HERE = Path(__file__).parent
 PAGE, FIGURE, SWEEP, SCALED = (HERE / name for name in ("panel.md", "panel.png", "panel.toml", "scaled.py"))
-RESULTS, RECORDS = HERE / "runs", HERE / "records.parquet"
+RECORDS = RecordFolder(HERE)
 
 SENDERS = ("sender/FC2L", "sender/RNNZero:RNN", "sender/RNNZero:GRU", "sender/HierZero:RNN")
 RECEIVERS = ("receiver/FC2L", "receiver/CNN", "receiver/RNN1L:RNN", "receiver/RNN1L:GRU")
@@ -58,65 +54,6 @@ CUT = ["setting", "model", "grammar"]
 CONFIDENCE, POWER, ALPHA = 0.95, 0.8, 0.05
 HOLDS = "holds under all"
 SIDES = {"above 1": 1, "below 1": -1}
-PAGE_TEXT = """# Does the order of models and grammars depend on the settings?
-
-Made by `python -m results.panel` of {runs} runs, made with {made}.
-Four senders and four receivers, in 64 meanings (3x4), words of two tokens of a vocabulary of four, SOFT messages. The
-target is an accuracy of 80 %, of tokens for senders and of attributes for receivers. A run is cut at 100 times concat's
-updates. The default is Adam, a learning rate of 0.001, batches of 128 and a width of 128. Each other setting changes
-one of these, or multiplies all initial weights and biases by a half or by two. A seed fixes the words and the initial
-weights. Settings share seeds, so they are compared in pairs.
-
-{seeds} {cut} All runs took {hours} hours of one worker, on cores that other programs used too.
-
-![Factors of the conclusions under each setting, and Kendall's tau of the orders]({figure})
-
-Top: the factor by which the left side of a conclusion exceeds the right side, as a geometric mean over seeds. Sides are
-ratios to concat's updates, or updates where the name says so. In parentheses on white: the 95 % interval (Student's t
-over seeds) contains 1. A frame: the interval is on the other side of 1 than the default's. An asterisk: the factor
-differs from the default's (paired t-test over seeds, p < 0.05 after Holm's correction for {tests} tests). Bottom:
-Kendall's tau between an order under the setting and under the default, a mean over grammars or models, with its 95 %
-interval (bootstrap of seeds, percentiles). A dash is the tau that is expected if the setting changes nothing.
-
-## Conclusions
-
-{summary}
-
-{conclusions}
-
-A conclusion that is not shown under some setting is not refuted there: the interval contains 1.
-
-## Orders
-
-Kendall's tau with the default: the mean, and its 95 % interval by bootstrap of seeds. In brackets: the mean tau that is
-expected if the setting changes nothing, from two samples of the default's seeds. Models are compared within a side (12
-pairs), grammars within a model (10 pairs of the five grammars other than concat). Resampled seeds vary more than new
-ones, so intervals lie low.
-
-{orders}
-
-Whether an order has changed is tested by the share of two samples of the default's seeds with a mean tau as low (p),
-corrected by Holm's method for all settings and orders. {changed}
-
-{items}
-
-## Power
-
-{power}
-
-## Limits
-
-The order is that of eight models in one small space. Not measured: attention, cells other than RNN and GRU, the papers'
-space (5x10), combinations of two changed settings, and words that vary while weights do not. The conclusions are
-claims about 5x10, and need not hold in this space.
-
-What would overturn the page: a setting in this range, or more seeds, that put an interval on the other side of 1.
-
-```sh
-python -m results.panel --train
-python -m results.panel
-```
-"""
 
 Cube = NDArray[np.float64]  # logarithms of updates to the target: [model, grammar with concat first, seed]
 
@@ -497,9 +434,10 @@ def page(panel: Panel, found: Mapping[str, Mapping[str, Effect]], taus: Mapping[
         for name in panel.cubes
         if name != DEFAULT
     ]
-    return PAGE_TEXT.format(
+    return fill_template(
+        PAGE,
         runs=f"{panel.runs:,}",
-        made=describe_packs(RECORDS),
+        made=describe_packs(RECORDS.pack),
         seeds=_seeds(panel, shared),
         cut=_cut(panel),
         hours=f"{panel.hours:.1f}",
@@ -592,23 +530,17 @@ def _by_item(row: Mapping[str, Tau], kind: str) -> str:
     return f"### Order of {kind}\n\n" + markdown_table(["setting", *names], cells)
 
 
-def train(more: Mapping[str, int]) -> None:
-    """Train the rows that are not on file."""
-    start = [RECORDS] if RECORDS.exists() else []
-    icy.sweep(file=SWEEP, plugin=str(SCALED), out=RESULTS, start=start, workers=1, **more)
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--train", action="store_true", help="train the rows that are not on file")
-    parser.add_argument("--seeds", type=int, help="fewer seeds than the sweep has")
-    given = parser.parse_args()
+    given = read_options(
+        __doc__,
+        train=(False, "train the rows that are not on file"),
+        seeds=(int, "fewer seeds than the sweep has"),
+    )
     if given.train:
-        train({} if given.seeds is None else {"seeds": given.seeds})
+        RECORDS.sweep(SWEEP, plugin=str(SCALED), workers=1, **({} if given.seeds is None else {"seeds": given.seeds}))
         return
-    if RESULTS.exists():
-        add_to_pack(RECORDS, RESULTS)
-    panel = read(long_of(load_records(RECORDS)))
+    RECORDS.update_pack()
+    panel = read(RECORDS.long_table())
     found = effects(panel)
     taus = {kind: {name: tau(panel, name, kind) for name in panel.cubes if name != DEFAULT} for kind in ORDERS}
     draw(panel, found, taus)

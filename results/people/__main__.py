@@ -7,7 +7,6 @@ results/people/people.toml. Without it, packs them, and writes results/people/pe
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import math
 from collections.abc import Mapping, Sequence
@@ -19,21 +18,18 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
-import icy
 from icy.analysis import style
 from icy.analysis.literature.people import PEOPLE, published_people
 from icy.analysis.people import NORMAL, exact_interval
 from icy.analysis.statistics import CONFIDENCE, student
 from icy.core.text import listed, markdown_table
-from icy.records.load import load_records, long_of
-from icy.records.pack import add_to_pack
 from icy.study.rows import rows_of_long
-from results.pages import describe_packs
+from results.pages import RecordFolder, describe_packs, fill_template, read_options
 
 HERE = Path(__file__).parent
 PAGE, FIGURE, SWEEP = HERE / "people.md", HERE / "people.png", HERE / "people.toml"
-RESULTS, RECORDS = HERE / "runs", HERE / "records.parquet"
-GAMES, HELD_OUT = HERE.parent / "study_report" / "games.parquet", HERE.parent / "findings" / "records.parquet"
+RECORDS, HELD_OUT = RecordFolder(HERE), RecordFolder(HERE.parent / "findings")
+GAMES = RecordFolder(HERE.parent / "study_report", "games.parquet")
 GRAMMARS = ("concat", "perm", "proj", "rot", "shufdet")  # that people learned
 DATASETS = ("synth", "eng")
 LARGE_MODELS, LARGE_SEEDS = ("sender/FC2L", "sender/RNNZero:RNN"), 3  # of the sweep
@@ -41,70 +37,6 @@ RESAMPLES = 4000
 ALPHA = 0.05
 
 Values = NDArray[np.float64]
-PAGE_TEXT = """# Held-out accuracy of networks and people
-
-Made by `python -m results.people` of the published counts of Icy22 (tables 21 and 22) and of records: games made
-with {games}; 4x5 made with {held_out}; 5x10 made with {large}.
-
-Does a network that has learned all it was shown order the grammars as people do? Accuracy is the share of held-out
-meanings that are answered exactly in the first two tables, and of their tokens or attributes in the others.
-
-![Accuracy on held-out meanings, by grammar]({figure})
-
-## The same game, all cards learned
-
-Three held-out meanings of a language of 9 (`synth`) or 25 (`eng`). *Networks* are senders of the study's protocol
-`converged`: trained until every card is exact, so that all have a training accuracy of 100 %, in {instances} instances
-of a dataset and grammar each. *Simulated players* here answer all other items right, too. Intervals are
-of 95 %: by bootstrap of instances, or exact (Clopper and Pearson, of instances) where all instances are alike. For
-people: the printed 1.96 standard errors, as a beta distribution around the middle of the counts that fit the
-printed mean. The training accuracy of people is not printed; they could look up every card.
-
-{accuracies}
-
-*Order*: Kendall's tau-b between an agent's five accuracies and people's, with ties. *Distance*: the mean over grammars
-of the absolute difference from people's accuracies. Intervals are of 95 %, by bootstrap of both (instances of agents;
-for people a beta distribution with the printed mean and standard error). Only five grammars are ordered: of the 120
-orders without ties, {perfect} has a tau of 1, and {high} have one of at least 0.6. *p*: share of the 120 assignments
-of an agent's accuracies to the grammars with at least as high a tau (one-sided). An interval above 0 says that new
-instances would give a similar order, and p whether so few grammars could be in this order by chance.
-
-{orders}
-
-{said}
-
-Two things differ between people and the other rows. People saw cards in the published order, which left two of three
-held-out meanings with a color that no card had shown ([](study-design.md)); all others played the preset `clean`, where
-every held-out meaning can be known. And codes of `eng` are English to people, but not to networks.
-
-## 625 meanings, all learned to 99 %
-
-Senders and receivers of [the findings](../findings.md) at 4x5, words of three tokens, a fifth of the meanings held out,
-three seeds. A model counts on a grammar if all its runs there reached 99 % on the trained meanings. Intervals:
-Student's t over models, which share cells and languages, so they are too narrow for a claim about all models. *tau*:
-Kendall's tau-b of a model's order with that of people, as a mean over the models that have all grammars of the row,
-with its 95 % interval by bootstrap of models.
-
-{generalise}
-
-{left_out} Several meanings share a message of `proj`, so a receiver cannot reach 99 % there.
-
-## 100,000 meanings, all learned to 80 %
-
-The papers' space, 5x10 and words of four tokens, a fifth of the meanings held out, three seeds. Each grammar is trained
-until 80 % of the tokens of the trained meanings are right. Interval: Student's t over seeds.
-
-{large_table}
-
-{large_said}
-
-What would overturn this page: people who play the preset `clean`, or other networks, or more instances.
-
-```sh
-python -m results.people --train
-python -m results.people
-```
-"""
 
 
 # -- the game ----------------------------------------------------------------------------------------------------------
@@ -356,10 +288,11 @@ def page(rows: pd.DataFrame, small: pd.DataFrame, large: pd.DataFrame) -> str:
     orders = [order_row(dataset, one, own[0]) for dataset, own in found.items() for one in own[1:]]
     possible = np.array([tau(np.arange(5.0), np.array(order)) for order in itertools.permutations(range(5))])
     table = learned(small)
-    return PAGE_TEXT.format(
-        games=describe_packs(GAMES),
-        held_out=describe_packs(HELD_OUT),
-        large=describe_packs(RECORDS),
+    return fill_template(
+        PAGE,
+        games=describe_packs(GAMES.pack),
+        held_out=describe_packs(HELD_OUT.pack),
+        large=describe_packs(RECORDS.pack),
         figure=FIGURE.name,
         instances=int(rows.loc[rows["protocol"] == "converged", "instance"].nunique()),
         accuracies=markdown_table(["dataset", "agent", "kind", *GRAMMARS], cells),
@@ -378,18 +311,12 @@ def page(rows: pd.DataFrame, small: pd.DataFrame, large: pd.DataFrame) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--train", action="store_true", help="train the rows at 5x10 that are not on file")
-    given = parser.parse_args()
-    if given.train:
-        start = [RECORDS] if RECORDS.exists() else []
-        icy.sweep(file=SWEEP, out=RESULTS, start=start, workers=1)
+    if read_options(__doc__, train=(False, "train the rows at 5x10 that are not on file")).train:
+        RECORDS.sweep(SWEEP, workers=1)
         return
-    if RESULTS.exists():
-        add_to_pack(RECORDS, RESULTS)
-    rows = rows_of_long(long_of(load_records(GAMES)))
-    small, large = (long_of(load_records(place)) for place in (HELD_OUT, RECORDS))
-    PAGE.write_text(page(rows, small, large), encoding="utf-8")
+    RECORDS.update_pack()
+    rows = rows_of_long(GAMES.long_table())
+    PAGE.write_text(page(rows, HELD_OUT.long_table(), RECORDS.long_table()), encoding="utf-8")
 
 
 if __name__ == "__main__":

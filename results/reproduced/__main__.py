@@ -8,7 +8,6 @@ results/reproduced/runs (run it again to continue), and goes into it; without, t
 
 from __future__ import annotations
 
-import argparse
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -23,7 +22,7 @@ from icy.core.errors import InvalidSettingError, UnknownNameError
 from icy.experiments.reproduction import Reproduction
 from icy.records.long_table import to_long
 from icy.records.pack import add_to_pack
-from results.pages import describe_packs
+from results.pages import describe_packs, fill_template, read_options
 
 HERE = Path(__file__).parent
 RESULTS, PAGES = HERE / "runs", HERE
@@ -81,30 +80,6 @@ does not say how many runs it had, so each of its numbers counts as that of one 
 the largest printed ratio of its model to concat, and at 15 times concat's updates at least: so hol is known only to
 take longer. `shuf` is a grammar for receivers: the order of words is random for every meaning, so that a sender can
 only learn it by heart; it is left out."""
-NOTES = """\
-*measured*: cells with a result; *decided*: those of several seeds that were not all cut at the cap, without the
-cells *left out*, which agree by design: accuracies on concat, which was stopped at the target, and on hol, which is
-at chance.
-
-*agree*: the 95 % interval of the difference (Welch's t) holds 0. *by chance*: how many would if both had measured the
-same thing (96.5 % of cells with 3 runs here and there, 95.6 % with 5 and 5), and the 95 % interval of that number,
-where the cells of a row depend on one run of concat. *if 20 % off*: how many would agree if each true mean were 20 %
-from the published one. Where that is a large part, agreement is weak evidence.
-
-*equivalent*: the 90 % interval of the difference is within 20 % of the published value (two one-sided tests);
-*further away*: it is outside. Accuracies count from chance (25 % of the tokens of senders, 10 % of the attributes of
-receivers).
-
-*mean difference*: of icy from the paper, over cells; for ratios and updates, the geometric mean of the quotients.
-*icy larger*: in this share of the cells. The p-values are those of exchanges of whole rows between icy and the paper,
-in tables of metrics of whole grammars; with fewer than six there is no test. All rows share the languages of a few
-seeds.
-
-A table is *reproduced* if no cell failed, and if none of four tests is significant at 5 %: of the number that agree,
-of the cell that is furthest away, of all distances together, and of the mean difference.
-
-The replicates are in replicates.parquet: `icy table results/reproduced/replicates.parquet`; their records, from
-which further runs start, in records.parquet (before 2026-11-22 without curves)."""
 TABLES = [
     Page("icy22/table3"),
     Page("icy22/table4", remark=HIDDEN_REMARK),
@@ -156,15 +131,9 @@ def write(page: Page) -> tuple[Reproduction, pd.DataFrame] | None:
 
 def summary(found: list[tuple[Page, Reproduction]]) -> str:
     """Return the overview, with a line per table."""
-    lines = [
-        "# Published tables, measured again",
-        "",
-        f"Made by `python -m results.reproduced` of records of {describe_packs(RECORDS)}: a page per table.",
-        "",
-    ]
     heads = ["table", "what it shows", "measured", "decided", "agree", "by chance", "verdict"]
     heads += ["if 20 % off", "equivalent", "further away", "mean difference", "icy larger", "left out"]
-    lines += [f"| {' | '.join(heads)} |", "|---|---|---:|---:|---:|---:|---|---:|---:|---:|---:|---:|---:|"]
+    lines = [f"| {' | '.join(heads)} |", "|---|---|---:|---:|---:|---:|---|---:|---:|---:|---:|---:|---:|"]
     for page, done in found:
         verdict = done.verdict
         name = page.table + "".join(f", {k}={v}" for k, v in page.settings.items())
@@ -173,7 +142,7 @@ def summary(found: list[tuple[Page, Reproduction]]) -> str:
         more = [off, verdict.equivalent, verdict.further, verdict.shift, verdict.upwards, verdict.by_design]
         cells = [f"[{name}]({page.name}.md)", done.source.title, *counts, verdict.phrase, *more]
         lines.append(f"| {' | '.join(map(str, cells))} |")
-    return "\n".join([*lines, "", NOTES, ""])
+    return fill_template(PAGES / "README.md", records=describe_packs(RECORDS), table="\n".join(lines))
 
 
 def draw_pairs() -> None:
@@ -188,17 +157,21 @@ def draw_pairs() -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--train", action="store_true", help="train what is missing")
-    parser.add_argument("--table", default="", help="tables whose page has this in its name")
-    parser.add_argument("--only", nargs="*", default=[], help="models to train; all unless given")
-    links = {"nargs": "*", "default": [], "choices": ["soft", "gumb", "discr"]}
-    parser.add_argument("--representation", **links, help="those to train; all unless given")
-    parser.add_argument("--workers", type=int)
-    given = parser.parse_args()
+    given = read_options(
+        __doc__,
+        train=(False, "train what is missing"),
+        table=("", "tables whose page has this in its name"),
+        only=({"nargs": "*", "default": []}, "models to train; all unless given"),
+        representation=(
+            {"nargs": "*", "default": [], "choices": ["soft", "gumb", "discr"]},
+            "those to train; all unless given",
+        ),
+        workers=int,
+    )
     named = [page for page in TABLES if given.table.replace("/", "-") in page.name]
     if not named:
-        parser.error(f"no page has {given.table!r} in its name; pages: {', '.join(page.name for page in TABLES)}")
+        known = ", ".join(page.name for page in TABLES)
+        raise SystemExit(f"No page has {given.table!r} in its name; pages: {known}")
     if given.train:
         for page in named:
             reproduce(page, True, given.workers, given.only, given.representation)

@@ -12,7 +12,6 @@ results/resolution/runs.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import math
 import statistics
@@ -33,10 +32,10 @@ from icy.records.load import load_records
 from icy.records.record import Record, checks_of
 from icy.records.resolution import answers_of
 from icy.training.engine import Run
-from results.pages import describe_versions
+from results.pages import describe_versions, fill_template, read_options
 
 HERE = Path(__file__).parent
-COSTS = HERE / "checks.csv"
+PAGE, COSTS = HERE / "resolution.md", HERE / "checks.csv"
 ROWS = {"receiver/CNN": "5x10", "receiver/FC": "5x10", "receiver/FC2L": "5x10", "sender/FC1L": "5x10",
         "sender/FC2L": "5x10", "receiver/RNN1L:GRU": "3x4", "sender/HierZero:GRU": "3x4"}  # fmt: skip
 # Longer trainings are as easy to resolve. Fast rows have more seeds, and only grammars on which they are not cut.
@@ -152,14 +151,6 @@ def root_mean_square(values: list[float]) -> float:
 # -- the first crossing of a noisy curve -------------------------------------------------------------------------------
 
 
-EARLY = f"""Training stops at the first reading that is not below the target. A reading that is too high by chance ends
-    it early, and more so where the curve is flat. The table has the mean error of the first crossing over {DRAWS}
-    simulated curves of each run of the atlas at 5x10 (acquire, soft) that reached the target: a line in the logarithm
-    of the updates with the slope of the run's last {WINDOW} readings, and readings with their standard deviation on the
-    run's grid. *median* and *10th percentile*: over runs. The slope itself is a noisy estimate, so that the
-    percentile is partly chance. A ratio has the difference of the grammar's error and concat's."""
-
-
 def early(record: Record, draws: np.random.Generator) -> float | None:
     """Return the mean relative error of the first crossing of a run; None where its curve shows no slope."""
     settings, at = checks_of(record), record.get("crossing")
@@ -207,44 +198,29 @@ def page(models: list[str]) -> str:
     headings = ["model", "meanings", "grammars", "concat", "ratios", "claimed", "real", "claimed / real", "mean error"]
     of_checks = [[model, ROWS[model], f"{costs()[model][0]:.1%}", costs()[model][1]] for model in ROWS]
     left = [model for model in ROWS if model not in models]
-    parts = [
-        "# How finely ratios are resolved",
-        """Made by `python -m results.resolution`: perm, rot and proj at three seeds, cut at 4; of receivers FC and
-        FC2L perm and shufdet at ten seeds, cut at 20; of the sender FC2L perm and proj at ten seeds. *concat*: updates
-        to the target; *ratios*: how many reached it; *claimed*: the resolution, in the root mean square over ratios, as
-        tables have it; *real*: root mean square of the logarithm of a ratio over that of a check after every update of
-        4096 meanings; *mean error*: the mean of the same logarithm.""",
-        """A reading is the share of right answers among the meanings of a check: 128 meanings up to 160 updates, and
-        more later. The resolution is the standard deviation of a reading, divided by the slope of the curve at the
-        target, of concat's run and the grammar's, added in squares. Answers count as independent. Two runs of a seed
-        that reach the target between the same checks read the same meanings there, which mostly happens on perm: these
-        readings count with a correlation of 0.5. With 10 ratios, *real* itself is uncertain by about a quarter.""",
-        f"""The resolution does not hold the mean error. Shufdet is the hardest case for receivers FC and FC2L: accuracy
-        stays just below the target for a long time, so that the first crossing is early, and the resolution is smaller
-        than the error. Not measured: {", ".join(left) or "none"}.""",
-        markdown_table(headings, [found for model in models for found in lines(model, ROWS[model])]),
-        f"On {device_name('cpu')}; {describe_versions()}.",
-        "## The first crossing of a noisy curve is early",
-        EARLY,
-        markdown_table(["side", "grammar", "runs", "median", "10th percentile"], early_lines()),
-        "## What checks cost",
-        """Share of checks in the processor time of a row of all grammars at one seed, languages and start-up included
-        (`--cost` measures it again). More meanings or more checks would make the error of the fastest rows smaller, and
-        their checks dearer.""",
-        markdown_table(["model", "meanings", "share", "measured with"], of_checks),
-    ]
-    return "\n\n".join(part if part.startswith("|") else " ".join(part.split()) for part in parts) + "\n"
+    return fill_template(
+        PAGE,
+        left=", ".join(left) or "none",
+        rows=markdown_table(headings, [found for model in models for found in lines(model, ROWS[model])]),
+        device=device_name("cpu"),
+        versions=describe_versions(),
+        draws=DRAWS,
+        window=WINDOW,
+        early=markdown_table(["side", "grammar", "runs", "median", "10th percentile"], early_lines()),
+        costs=markdown_table(["model", "meanings", "share", "measured with"], of_checks),
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--models", nargs="*", default=list(ROWS), help="rows to measure; all unless given")
-    parser.add_argument("--cost", action="store_true", help="measure the share of checks of these rows again")
-    given = parser.parse_args()
+    given = read_options(
+        __doc__,
+        models=({"nargs": "*", "default": list(ROWS)}, "rows to measure; all unless given"),
+        cost=(False, "measure the share of checks of these rows again"),
+    )
     if given.cost:
         measure_costs(given.models)
     text = page(given.models)
-    (HERE / "resolution.md").write_text(text)
+    PAGE.write_text(text)
     print(text)
 
 

@@ -7,23 +7,19 @@ and .png. Run it again to continue, on any machine. Without --train, only pack a
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
 from matplotlib.axes import Axes
 
-import icy
 from icy.analysis.literature.catalogue import published
 from icy.analysis.style import SMALL, head, panels, tidy
 from icy.core.text import markdown_table
 from icy.experiments.results import ProbeResult
-from icy.records.pack import add_to_pack
-from results.pages import describe_packs
+from results.pages import RecordFolder, describe_packs, read_options
 
 HERE = Path(__file__).parent
-SWEEPS, PAGE = HERE, HERE / "s2b-agents.md"
-RESULTS, RECORDS = HERE / "runs", HERE / "records.parquet"
+PAGE, RECORDS = HERE / "s2b-agents.md", RecordFolder(HERE)
 TITLES = {
     "memory": "Listeners, by reward alone",
     "pair": "Pairs, by reward alone",
@@ -39,19 +35,13 @@ PRINTED = (  # table, agent, samples, title
 )
 
 
-def run(name: str, rerun: str = "missing", workers: int | None = None) -> ProbeResult:
-    """Train what a sweep lacks, or with `rerun="never"` load what it has."""
-    start = [RECORDS] if RECORDS.exists() else []
-    return icy.sweep(file=SWEEPS / f"{name}.toml", out=RESULTS, start=start, rerun=rerun, workers=workers)
-
-
 def page(results: dict[str, ProbeResult]) -> str:
     """Return the page."""
     parts = [
         "# Agents that learn S2B",
         "",
         "Made by `python -m results.s2b_agents` of the records in records.parquet, made with "
-        f"{describe_packs(RECORDS)}; each table is the sweep of its name in results/s2b_agents. "
+        f"{describe_packs(RECORDS.pack)}; each table is the sweep of its name in results/s2b_agents. "
         "Evaluated on 1,000 episodes per seed that were not trained on, unless it is said otherwise under the default "
         "schedule, where a listener that never listens scores 50 %.",
         "",
@@ -149,15 +139,17 @@ def _printed(axis: Axes) -> None:
         )  # fmt: skip
 
 
-def main(given: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--train", choices=TITLES, action="append", default=[], help="which sweeps to run")
-    parser.add_argument("--workers", type=int, help="processes at once")
-    asked = parser.parse_args(given)
-    for name in asked.train:
-        run(name, workers=asked.workers)
-    add_to_pack(RECORDS, RESULTS)
-    results = {name: run(name, rerun="never") for name in TITLES}
+def main(words: Sequence[str] | None = None) -> None:
+    given = read_options(
+        __doc__,
+        words,
+        train=({"choices": TITLES, "action": "append", "default": []}, "which sweeps to run"),
+        workers=(int, "processes at once"),
+    )
+    for name in given.train:
+        RECORDS.sweep(HERE / f"{name}.toml", workers=given.workers)
+    RECORDS.update_pack()
+    results = {name: RECORDS.sweep(HERE / f"{name}.toml", rerun="never") for name in TITLES}
     PAGE.write_text(page(results))
     draw(results)
 

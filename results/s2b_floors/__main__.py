@@ -7,7 +7,6 @@ Writes results/s2b_floors/s2b-floors.md, .csv and .png.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,9 +17,9 @@ from icy.analysis.literature.catalogue import published
 from icy.analysis.style import legend, panels, tidy
 from icy.core.text import markdown_table
 from icy.s2b import evaluate
-from results.pages import describe_versions
+from results.pages import describe_versions, fill_template, read_options
 
-HERE = Path(__file__).parent
+PAGE = Path(__file__).with_name("s2b-floors.md")
 SEEDS = 5
 SCHEDULES: Mapping[str, Mapping[str, Any]] = {
     "default": {},
@@ -69,32 +68,23 @@ def measure(episodes: int) -> pd.DataFrame:
 
 def page(found: pd.DataFrame) -> str:
     """Return the page."""
-    parts = [
-        "# What never listening is worth in S2B",
-        "",
-        f"Made by `python -m results.s2b_floors` with {found['versions'].iloc[0]}: "
-        "accuracy in the query (ZSCT, %), mean ± standard deviation over "
-        f"{SEEDS} seeds of {found['episodes'].max()} episodes ({found['episodes'].min()} with 16 samples or up to 10 "
-        "values), with the posdis speaker. `novelty` says no to a stimulus that it was shown before at the end of a "
-        "game, `novelty-meaning` to a meaning, `order` yes to the meaning that comes next by index: none of them "
-        "listens. `nearest` and `binding` do.",
-        "",
-        "![Accuracy of listeners that never listen, under three schedules](s2b-floors.png)",
-    ]
-    about = {
-        "default": "The query's schedule is of what the listener sees",
-        "papers": 'The papers\' schedule, of what the speaker sees (`query_of="speaker"`)',
-        "near32": 'The authors\' program (`compat="near32"`)',
-    }
-    for schedule, title in about.items():
+    tables = {}
+    for schedule in SCHEDULES:
         of = found[found["schedule"] == schedule]
         wide = of.assign(text=[f"{q:.1f} ± {s:.1f}" for q, s in zip(of["query"], of["query_sd"], strict=True)])
         index = ["values", "shots", "samples"]
         table = wide.pivot(index=index, columns="listener", values="text")[[*DEAF, *HEARING]]
         table = table.reindex(pd.MultiIndex.from_tuples(list(cells()), names=index))
         rows = [[*key, *row] for key, row in zip(table.index, table.to_numpy().tolist(), strict=True)]
-        parts += ["", f"## {title}", "", markdown_table(["values", "S", "O", *DEAF, *HEARING], rows, range(1, 8))]
-    return "\n".join([*parts, ""])
+        tables[schedule] = markdown_table(["values", "S", "O", *DEAF, *HEARING], rows, range(1, 8))
+    return fill_template(
+        PAGE,
+        versions=found["versions"].iloc[0],
+        seeds=SEEDS,
+        episodes=found["episodes"].max(),
+        fewer=found["episodes"].min(),
+        **tables,
+    )
 
 
 def plot(found: pd.DataFrame) -> Any:
@@ -122,16 +112,17 @@ def plot(found: pd.DataFrame) -> Any:
 
 def main() -> None:
     """Measure, and write the page, the table and the figure."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--episodes", type=int, default=100, help="per seed")
-    parser.add_argument("--plot", action="store_true", help="only draw and write the page anew, of the table on file")
-    given = parser.parse_args()
-    table = HERE / "s2b-floors.csv"
+    given = read_options(
+        __doc__,
+        episodes=(100, "per seed"),
+        plot=(False, "only draw and write the page again, of the table on file"),
+    )
+    table = PAGE.with_suffix(".csv")
     if not given.plot:
         measure(given.episodes).round(3).to_csv(table, index=False)
     found = pd.read_csv(table)
-    (HERE / "s2b-floors.md").write_text(page(found))
-    plot(found).savefig(HERE / "s2b-floors.png", dpi=150)
+    PAGE.write_text(page(found))
+    plot(found).savefig(PAGE.with_suffix(".png"), dpi=150)
 
 
 if __name__ == "__main__":

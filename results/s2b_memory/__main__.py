@@ -7,7 +7,6 @@ results/s2b_memory/s2b-memory.md.
 
 from __future__ import annotations
 
-import argparse
 import shutil
 from collections.abc import Iterator
 from itertools import product
@@ -18,7 +17,7 @@ import icy
 from icy.core.text import markdown_table
 from icy.s2b import evaluate
 from icy.s2b.agents.shipped import FILE
-from results.pages import describe_versions
+from results.pages import describe_versions, fill_template, read_options
 
 HERE = Path(__file__).parent
 # Of 32 tokens every episode uses a few others, so that all are known; and stimuli of a meaning vary.
@@ -58,22 +57,12 @@ def measure(episodes: int) -> list[list[str]]:
 
 def main() -> None:
     """Train if it is asked for, and write the page."""
-    asked = argparse.ArgumentParser(description=__doc__)
-    asked.add_argument("--train", action="store_true")
-    asked.add_argument("--episodes", type=int, default=40)
-    asked.add_argument("--out", type=Path, default=HERE / "runs")
-    given = asked.parse_args()
+    given = read_options(__doc__, train=False, episodes=40, out=HERE / "runs")
     if given.train:
         train(given.out)
     table = markdown_table(["values", "S", "O", "K", "speaker", "query", "support"], measure(given.episodes))
-    (HERE / "s2b-memory.md").write_text(
-        "# The trained listener that comes with icy\n\n"
-        f"Made by `python -m results.s2b_memory` with {describe_versions()}: "
-        f"accuracy (%) of the listener `memory`, {given.episodes} episodes, "
-        "32 tokens. It was trained by reward alone with the posdis speaker, at 2 to 5 values, S = 1 and O = 4 "
-        f'(`query="tss"`, which is read here too with samples or 10 values).\n\n{table}\n',
-        encoding="utf-8",
-    )
+    page = HERE / "s2b-memory.md"
+    page.write_text(fill_template(page, versions=describe_versions(), episodes=given.episodes, table=table))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ results/s2b_transfer/s2b-transfer.md and .csv.
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -21,9 +20,9 @@ from icy.core.text import markdown_table
 from icy.s2b import GameSettings, evaluate
 from icy.s2b.agents.memories.learning import DealtLearning, LearningSettings, read
 from icy.s2b.agents.memories.memory import MemoryListener
-from results.pages import describe_versions
+from results.pages import describe_versions, fill_template, read_options
 
-HERE = Path(__file__).parent
+PAGE = Path(__file__).with_name("s2b-transfer.md")
 SEEDS = (0, 1, 2)
 VOCABULARY = 30  # tokens that bosdis needs for up to 10 values in 3 dimensions
 EPISODES = {3: 200, 5: 100, 10: 10}  # by the most values; long episodes are few
@@ -98,35 +97,30 @@ def page(found: pd.DataFrame) -> str:
         lines.append([speaker, f"2-{most}", shots, samples, *spread, nearest, part["episodes"].iloc[0]])
     heads = ["speaker", "values", "S", "O", "query", "support", "nearest, query", "episodes"]
     about = "; ".join(f"`{name}` says {what}" for name, what in ABOUT.items())
-    return "\n".join([
-        "# A listener read where it did not learn",
-        "",
-        f"Made by `python -m results.s2b_transfer` with {found['versions'].iloc[0]}: "
-        "accuracies in per cent, mean ± standard deviation over "
-        f"{found['seed'].nunique()} listeners. Each, a memory of pairs, learned by reward alone from `posdis` with 2 "
-        f"or 3 values and S = O = 1, in {found['updates'].iloc[0]} updates ({found['seconds'].mean():.0f} seconds of a "
-        "core), and learns nothing more here. Never listening earns 50 in every query. Beside it `nearest`, a listener "
-        "that does not learn and takes the language of `posdis` for granted.",
-        "",
-        f"The speakers: {about}. Tokens are renamed in every episode.",
-        "",
-        markdown_table(heads, lines, range(2, 8)),
-        "",
-    ])  # fmt: skip
+    return fill_template(
+        PAGE,
+        versions=found["versions"].iloc[0],
+        listeners=found["seed"].nunique(),
+        updates=found["updates"].iloc[0],
+        seconds=f"{found['seconds'].mean():.0f}",
+        about=about,
+        table=markdown_table(heads, lines, range(2, 8)),
+    )
 
 
 def main() -> None:
     """Train, read, and write the page and the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--updates", type=int, default=200, help="of every listener")
-    parser.add_argument("--share", type=float, default=1.0, help="of the episodes, to try things out")
-    parser.add_argument("--page", action="store_true", help="only write the page anew, of the table on file")
-    given = parser.parse_args()
+    given = read_options(
+        __doc__,
+        updates=(200, "of every listener"),
+        share=(1.0, "of the episodes, to try things out"),
+        page=(False, "only write the page again, of the table on file"),
+    )
     torch.set_num_threads(1)
-    table = HERE / "s2b-transfer.csv"
+    table = PAGE.with_suffix(".csv")
     if not given.page:
         measure(given.updates, given.share).round(3).to_csv(table, index=False)
-    (HERE / "s2b-transfer.md").write_text(page(pd.read_csv(table)))
+    PAGE.write_text(page(pd.read_csv(table)))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ held-out items of concat nobody could have known. Writes study-design.md, study-
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
@@ -21,38 +20,12 @@ from icy.study.game import Game, GameSettings, Trial, instance_of
 from icy.study.game.course import card_order
 from icy.study.players.composer import Composer
 from icy.study.players.sitting import play
-from results.pages import describe_versions
+from results.pages import describe_versions, fill_template, read_options
 
-HERE = Path(__file__).parent
+PAGE = Path(__file__).with_name("study-design.md")
 DATASETS, PRESETS = ("synth", "eng"), ("published", "clean")
 SEEDS = 10_000  # orders of cards of the preset clean that are looked at
 TESTS = (29, 39, 49)
-PAGE = """# What the order of cards lets a study measure
-
-Made by `python -m results.study_design` with {versions}:
-{games} games of a composer on concat, per row. It remembers every code, knows how words are put together, and types
-random letters for a word that it never saw. It is wrong on a held-out item only where nobody could know the code.
-
-![Other cards that showed a held-out item's colour and shape, and what a composer gets right](study-design.png)
-
-Held-out items that a composer gets right, %, where the right code is shown after an error in one, and where it is not:
-
-{means}
-
-In the authors' service (preset `published`) cards come colour by colour, and held-out items are the cards that would
-come next. In synth two of three had a colour that no card had shown. So whoever is not told the codes of earlier
-held-out items can know 1 of 3; the rest of the 39 % are guesses, 1 of 16 words, and what a lucky guess tells of the
-next item. Whoever was told can use the second item for the third, which is 2 of 3. A player who had added all cards
-before the first test had never seen blue. In eng two of three had a colour never shown, whose word can be guessed from
-English where the grammar leaves it whole. In the preset `clean` all can be known.
-
-Held-out items of the preset `clean` with a value in fewer than two other cards by their test, over {seeds} seeds:
-{said}.
-
-Other cards that showed an item's colour, and its shape, when it was asked (means over games):
-
-{items}
-"""
 
 
 @dataclass(frozen=True)
@@ -148,7 +121,8 @@ def page(found: pd.DataFrame, games: int) -> str:
     ]  # fmt: skip
     missing = {name: unseen(name) for name in DATASETS}
     said = "; ".join(f"{name}: {few} of {count:,}" for name, (few, count) in missing.items())
-    return PAGE.format(
+    return fill_template(
+        PAGE,
         games=games,
         versions=describe_versions(),
         means=markdown_table(["dataset", "preset", "cards", *means.columns], lines, numbers=[3, 4]),
@@ -162,13 +136,11 @@ def page(found: pd.DataFrame, games: int) -> str:
 
 def main() -> None:
     """Play, and write the page, its table and its figure."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--games", type=int, default=200, help="games per case")
-    games = parser.parse_args().games
+    games = read_options(__doc__, games=(200, "games per case")).games
     found = measured(games)
-    found.to_csv(HERE / "study-design.csv", index=False)
-    draw_design(drawn(found)).savefig(HERE / "study-design.png", dpi=200)
-    (HERE / "study-design.md").write_text(page(found, games), encoding="utf-8")
+    found.to_csv(PAGE.with_suffix(".csv"), index=False)
+    draw_design(drawn(found)).savefig(PAGE.with_suffix(".png"), dpi=200)
+    PAGE.write_text(page(found, games), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -16,53 +16,11 @@ from icy.analysis.tables.study import contrasts_table, report_table, study_repor
 from icy.core.text import markdown_table
 from icy.records.load import load_records, long_of
 from icy.study.rows import items_of_records, rows_of_long
-from results.pages import describe_packs
+from results.pages import describe_packs, fill_template
 
-HERE = Path(__file__).parent
-GAMES = HERE / "games.parquet"
+PAGE = Path(__file__).with_name("study-report.md")
+GAMES = PAGE.with_name("games.parquet")
 IN_COURSE = ("composer", "careless", "memoriser", "FC2L", "HierZero:GRU")
-PAGE = """# People, simulated players and senders in Secret Spy Codes
-
-Made by `python -m results.study_report` of {games} games of {made}, which these commands played:
-
-```sh
-{commands}
-```
-
-Every agent plays the same 20 instances of a dataset and grammar, under the preset `clean`, so that rows are paired; the
-people are the published ones, who played others. ± is half the 95 % interval by bootstrap of instances; of published
-people, half the range of the counts that fit what the paper prints.
-
-![Accuracy on held-out items of all agents](study-report.png)
-
-{table}
-
-The held-out items of the published people were often of a colour never shown ([](study-design.md)), so that their rows
-are no measure of what people would reach under the preset `clean`. Senders that play learn while cards come one by one,
-with 20 updates before every answer; under `converged` they learn all cards by heart and stop there.
-
-## Contrasts with concat
-
-Differences in accuracy, by permutation tests over instances, corrected by Holm over the grammars of a row.
-
-{contrasts}
-
-## The other items
-
-Share of the items with cards that are right, %: people and simulated players can look these up in Train, and senders
-have only their weights.
-
-{trained}
-
-## Over the course of a game
-
-![Right answers over the course of a game](study-course.png)
-"""
-COMMANDS = """icy study simulate --player random-letters --player constant --player memoriser --player composer \\
-    --player family --player careless -o games
-icy study simulate {senders} --protocol converged -o games
-icy study simulate {players} -o games
-icy pack games -o results/study_report/games.parquet"""
 
 
 def report_of(records: list[dict[str, object]]) -> pd.DataFrame:
@@ -89,13 +47,12 @@ def page(report: pd.DataFrame, records: list[dict[str, object]]) -> str:
     players = [name for name in senders if any((r["model"], r["protocol"]) == (name, "played") for r in records)]
     table = report_table(report).render("markdown").split("\n", 2)[2]
     contrasts = contrasts_table(report)
-    return PAGE.format(
+    return fill_template(
+        PAGE,
         games=f"{len(records):,}",
         made=describe_packs(GAMES),
-        commands=COMMANDS.format(
-            senders=" ".join(f"--player {name}" for name in senders),
-            players=" ".join(f"--player {name}" for name in players),
-        ),
+        senders=" ".join(f"--player {name}" for name in senders),
+        players=" ".join(f"--player {name}" for name in players),
         table=table,
         contrasts=markdown_table(contrasts.columns, contrasts.to_numpy().tolist()),
         trained=trained_table(report),
@@ -106,11 +63,11 @@ def main() -> None:
     """Write the page, its table and its figures."""
     records = [dict(record) for record in load_records(GAMES)]
     report = report_of(records)
-    report.to_csv(HERE / "study-report.csv", index=False)
-    draw_study(report).savefig(HERE / "study-report.png", dpi=200)
+    report.to_csv(PAGE.with_suffix(".csv"), index=False)
+    draw_study(report).savefig(PAGE.with_suffix(".png"), dpi=200)
     shown = [record for record in records if record["model"] in IN_COURSE]
-    draw_course(items_of_records(shown)).savefig(HERE / "study-course.png", dpi=200)  # type: ignore[arg-type]
-    (HERE / "study-report.md").write_text(page(report, records), encoding="utf-8")
+    draw_course(items_of_records(shown)).savefig(PAGE.with_name("study-course.png"), dpi=200)  # type: ignore[arg-type]
+    PAGE.write_text(page(report, records), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -21,11 +21,8 @@ def test_a_page_that_is_not_there_is_refused_with_those_that_are(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.argv", ["reproduced", "--train", "--table", "tabel13"])
-    with pytest.raises(SystemExit, match="2"):
+    with pytest.raises(SystemExit, match="tabel13.*perkins21-table13"):
         reproduce.main()
-    said = capsys.readouterr().err
-    assert "'tabel13'" in said
-    assert "perkins21-table13" in said
 
 
 @pytest.mark.parametrize(

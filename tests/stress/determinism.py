@@ -18,15 +18,17 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import icy
 from icy.core.provenance import device_name
 from icy.core.text import listed, markdown_table
-from results.pages import describe_versions
+from results.pages import describe_versions, fill_template, read_options
 
-HERE = Path(__file__).parent
+PAGE = Path(__file__).with_suffix(".md")
 SWITCH = "ICY_NATIVE"  # environment variable
 PATHS = {"native": {}, "PyTorch": {SWITCH: "off"}}  # what the environment says for each
 MAY_DIFFER = ("seconds", "finished", "filed")  # fields of a record: its times, and its number among those of its folder
@@ -106,9 +108,8 @@ def alone(parts: Sequence[Part], out: Path, base: Path) -> None:
     """Train each replicate as a stack of one."""
     for part in parts:
         of = "pretrain" if "pretrain" in part else "grammar"
-        for seed in part["seeds"]:
-            for grammar in part[of]:  # concat first, so that it is on file for the others
-                train([{**part, of: grammar, "seeds": [seed]}], out, workers=1)
+        for seed, grammar in product(part["seeds"], part[of]):  # concat first, so that it is on file for the others
+            train([{**part, of: grammar, "seeds": [seed]}], out, workers=1)
 
 
 def shards(parts: Sequence[Part], out: Path, base: Path) -> None:
@@ -118,24 +119,15 @@ def shards(parts: Sequence[Part], out: Path, base: Path) -> None:
 
 
 def resume(parts: Sequence[Part], out: Path, base: Path) -> None:
-    """Go on from a folder that lacks every other record."""
+    """Continue from a folder that lacks every other record."""
     shutil.copytree(base, out)
     for path in sorted(out.glob("records/*.json"))[::2]:
         path.unlink()
     train(parts, out, workers=1)
 
 
-def one_thread(parts: Sequence[Part], out: Path, base: Path) -> None:
-    """Train after PyTorch was told to use one thread."""
-    _with_threads(1, parts, out)
-
-
-def two_threads(parts: Sequence[Part], out: Path, base: Path) -> None:
-    """Train after PyTorch was told to use two threads."""
-    _with_threads(2, parts, out)
-
-
-def _with_threads(count: int, parts: Sequence[Part], out: Path) -> None:
+def with_threads(count: int, parts: Sequence[Part], out: Path, base: Path) -> None:
+    """Train while PyTorch uses some number of threads."""
     import torch
 
     before = torch.get_num_threads()
@@ -147,7 +139,11 @@ def _with_threads(count: int, parts: Sequence[Part], out: Path) -> None:
 
 
 Way = Callable[[Sequence[Part], Path, Path], None]
-WAYS: tuple[Way, ...] = (pool, order, alone, shards, resume, one_thread, two_threads)
+WAYS: dict[str, Way] = {
+    **{way.__name__: way for way in (pool, order, alone, shards, resume)},
+    "one thread": partial(with_threads, 1),
+    "two threads": partial(with_threads, 2),
+}
 
 
 # -- the table ---------------------------------------------------------------------------------------------------------
@@ -179,12 +175,11 @@ def measure(row: str, path: str, parts: Sequence[Part]) -> Line:
         whole = contents(base)
         engines = sorted({str(record.get("engine")) for record, _ in whole.values() if record.get("engine")})
         line = Line(row, path, engines, len(whole), {})
-        for way in WAYS:
-            out = Path(place) / way.__name__
+        for name, way in WAYS.items():
+            out = Path(place) / name
             way(parts, out, base)
             found = contents(out)
-            different = [key for key in whole.keys() | found.keys() if whole.get(key) != found.get(key)]
-            line.differing[way.__name__] = len(different)
+            line.differing[name] = sum(whole.get(key) != found.get(key) for key in whole.keys() | found.keys())
     return line
 
 
@@ -193,63 +188,42 @@ def lines(names: Sequence[str], paths: Sequence[str], quick: bool) -> Iterator[L
     rest = {name: value for name, value in os.environ.items() if name != SWITCH}
     for name in names:
         for path in paths:
-            command = [
-                sys.executable,
-                "-m",
-                "tests.stress.determinism",
-                "--measure",
-                name,
-                path,
-                *(["--quick"] if quick else []),
-            ]
+            command = [sys.executable, "-m", "tests.stress.determinism", "--measure", name, path]
+            command += ["--quick"] if quick else []
             done = subprocess.run(command, env={**rest, **PATHS[path]}, stdout=subprocess.PIPE, text=True, check=True)
             yield Line(**json.loads(done.stdout.splitlines()[-1]))
 
 
 def page(found: Sequence[Line]) -> str:
     """Return the page."""
-    headings = ["row", "path", "engine", "replicates", *(way.__name__.replace("_", " ") for way in WAYS)]
+    headings = ["row", "path", "engine", "replicates", *WAYS]
     table = [
-        [line.row, line.path, listed(line.engines), line.compared, *(line.differing[way.__name__] for way in WAYS)]
+        [line.row, line.path, listed(line.engines), line.compared, *(line.differing[way] for way in WAYS)]
         for line in found
     ]
-    differing = sum(sum(line.differing.values()) for line in found)
-    compared = len(WAYS) * sum(line.compared for line in found)
-    return "\n".join(
-        [
-            "# The same numbers in any company",
-            "",
-            "Made by `python -m tests.stress.determinism`: rows at "
-            f"{SIZES['meanings']}, words of {SIZES['word_length']}, hidden size {SIZES['hidden']}; "
-            f"{listed(GRAMMARS)}; {len(SEEDS)} seeds; three models of each representation, and a pair of each end to "
-            "end, from scratch and after pre-training. Each row is trained in one process, and again in every way that "
-            "heads a column: by three workers; with models, grammars and seeds in reverse; each replicate as a stack "
-            "of one; by two shards with one worker and two; resumed after every other record was lost; and with "
-            "PyTorch set to one thread and to two. Records are compared in every field but "
-            f"{listed(MAY_DIFFER)}, and with them the kept weights and languages byte by byte. *PyTorch*: native code "
-            "switched off by `ICY_NATIVE=off`.",
-            "",
-            "Replicates that differ from those of the first run:",
-            "",
-            markdown_table(headings, table, range(3, len(headings))),
-            "",
-            f"**{differing} of {compared:,} comparisons differ.** Between engines the last digits may differ; a record "
-            "names its engine.",
-            "",
-            f"On {device_name('cpu')}; {describe_versions()}.",
-            "",
-        ]
+    return fill_template(
+        PAGE,
+        **SIZES,
+        grammars=listed(GRAMMARS),
+        seeds=len(SEEDS),
+        may_differ=listed(MAY_DIFFER),
+        table=markdown_table(headings, table, range(3, len(headings))),
+        differing=sum(sum(line.differing.values()) for line in found),
+        compared=f"{len(WAYS) * sum(line.compared for line in found):,}",
+        device=device_name("cpu"),
+        versions=describe_versions(),
     )
 
 
 def main() -> None:
     """Measure, and write the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a few replicates of a row; writes no page")
-    parser.add_argument("--row", action="append", choices=[*MODELS, "e2e"], help="only this one; writes no page")
-    parser.add_argument("--path", action="append", choices=[*PATHS], help="only this one; writes no page")
-    parser.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
-    given = parser.parse_args()
+    given = read_options(
+        __doc__,
+        quick=(False, "a few replicates of a row; writes no page"),
+        row=({"action": "append", "choices": [*MODELS, "e2e"]}, "only this one; writes no page"),
+        path=({"action": "append", "choices": [*PATHS]}, "only this one; writes no page"),
+        measure=({"nargs": 2}, argparse.SUPPRESS),
+    )
     if given.measure:
         row, path = given.measure
         print(json.dumps(asdict(measure(row, path, rows(given.quick)[row]))))
@@ -259,7 +233,7 @@ def main() -> None:
         found.append(line)
         print(f"{line.row}, {line.path}: {line.compared} replicates by {line.engines}; {line.differing}", flush=True)
     if not (given.quick or given.row or given.path):
-        (HERE / "determinism.md").write_text(page(found))
+        PAGE.write_text(page(found))
     sys.exit(any(any(line.differing.values()) for line in found))
 
 

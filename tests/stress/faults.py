@@ -9,7 +9,6 @@ different, or left behind.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
 import os
@@ -22,7 +21,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -40,6 +39,8 @@ HEARS = 0.3  # seconds from its first line until it hears signals, and then some
 GRACE = 2.0  # seconds for its processes to be gone in
 SMALL_DISK = 30_000  # bytes
 SMALL_FILES = 1_500, 20_000  # too small for a record, and for a table
+
+KILL = signal.SIGKILL
 
 Fault = Callable[["Sweep", random.Random], None]
 
@@ -257,11 +258,7 @@ class Bench:
             if not code:
                 self._finish(counts, folder, logs)
                 logs, folder = [], self._folder()
-        last = self.start(folder)
-        if last.ended():
-            counts.lost += 1
-        self._count(counts, last, {})
-        self._finish(counts, folder, [*logs, last.log])
+        self._resume(counts, folder, logs)
         return counts
 
     def kill_workers(self, name: str, tries: int) -> Counts:
@@ -274,7 +271,7 @@ class Bench:
                 if workers := sweep.workers():
                     counts.tries += kill(self.random.choice(workers))
             counts.exits[sweep.ended()] += 1
-            self._count(counts, sweep, {})
+            self._count(counts, sweep)
             self._finish(counts, sweep.folder, [sweep.log])
         return counts
 
@@ -301,12 +298,12 @@ class Bench:
             counts.tries += 1
             for sweep in sweeps:
                 counts.exits[sweep.ended()] += 1
-                self._count(counts, sweep, {})
-            if killed:  # what they left goes at the next start
-                sweeps.append(self.start(folder))
-                counts.lost += bool(sweeps[-1].ended())
-                self._count(counts, sweeps[-1], {})
-            self._finish(counts, folder, [sweep.log for sweep in sweeps])
+                self._count(counts, sweep)
+            logs = [sweep.log for sweep in sweeps]
+            if killed:  # their files are removed at the next start
+                self._resume(counts, folder, logs)
+            else:
+                self._finish(counts, folder, logs)
         return counts
 
     def fill_disk(self, tries: int) -> Counts:
@@ -327,22 +324,26 @@ class Bench:
             code = sweep.ended()
             counts.tries += 1
             counts.exits[code] += 1
-            self._count(counts, sweep, {})
+            self._count(counts, sweep)
             logs.append(sweep.log)
             if mounted:
                 counts.left += len([*where.rglob(".*.tmp")])
                 shutil.copytree(where, folder, dirs_exist_ok=True)
                 subprocess.run(["umount", str(disk)], check=True)
-        last = self.start(folder)
-        counts.lost += bool(last.ended())
-        self._count(counts, last, {})
-        self._finish(counts, folder, [*logs, last.log])
+        self._resume(counts, folder, logs)
         return counts
 
     def _folder(self) -> Path:
         return self.work / f"results-{next(self._numbers)}"
 
-    def _count(self, counts: Counts, sweep: Sweep, before: dict[str, int]) -> None:
+    def _resume(self, counts: Counts, folder: Path, logs: Sequence[Path]) -> None:
+        """Run the sweep to its end without a fault, and count what its folder holds then."""
+        last = self.start(folder)
+        counts.lost += bool(last.ended())
+        self._count(counts, last)
+        self._finish(counts, folder, [*logs, last.log])
+
+    def _count(self, counts: Counts, sweep: Sweep, before: Mapping[str, int] = {}) -> None:
         """Count what one sweep left: processes, stack traces, and records that were there before."""
         counts.hung += sweep.hung
         counts.orphans += len(sweep.orphans())
@@ -373,36 +374,26 @@ class Bench:
 # -- faults ------------------------------------------------------------------------------------------------------------
 
 
-def at_any_moment(number: int, longest: float) -> Fault:
-    """Send a signal to the sweep at some moment, from the start of its process."""
+def signals(
+    *numbers: int, longest: float, after: Callable[[Sweep], bool] | None = None, wait: float = 0.0, group: bool = False
+) -> Fault:
+    """Send signals to the sweep within half a second, at a random moment.
+
+    Args:
+        *numbers: the signals.
+        longest: the most seconds until the first signal.
+        after: what must be true of the sweep first; by default, the moment is from the start of its process.
+        wait: further seconds until the first signal.
+        group: whether all processes of the sweep get them.
+    """
 
     def fault(sweep: Sweep, moments: random.Random) -> None:
-        time.sleep(moments.uniform(0.0, longest))
-        sweep.send(number)
-
-    return fault
-
-
-def as_workers_start(number: int, longest: float = 2.0) -> Fault:
-    """Send a signal to the sweep within some seconds of the start of its first worker."""
-
-    def fault(sweep: Sweep, moments: random.Random) -> None:
-        sweep.until(sweep.works)
-        time.sleep(moments.uniform(0.0, longest))
-        sweep.send(number)
-
-    return fault
-
-
-def once_it_hears(numbers: Sequence[int], longest: float, group: bool = False, within: float = 0.5) -> Fault:
-    """Send signals, one shortly after another, at some moment from when the command is there to hear them."""
-
-    def fault(sweep: Sweep, moments: random.Random) -> None:
-        sweep.until(sweep.log.exists)
-        time.sleep(HEARS + moments.uniform(0.0, longest))
+        if after is not None:
+            sweep.until(lambda: after(sweep))
+        time.sleep(wait + moments.uniform(0.0, longest))
         for number in numbers:
             sweep.send(number, group)
-            time.sleep(within / len(numbers) if len(numbers) > 1 else 0.0)
+            time.sleep(0.5 / len(numbers) if len(numbers) > 1 else 0.0)
 
     return fault
 
@@ -410,14 +401,16 @@ def once_it_hears(numbers: Sequence[int], longest: float, group: bool = False, w
 def suite(bench: Bench, tries: int) -> Iterator[Counts]:
     """Yield the counts of every kind of fault, each tried so often; of several runs in a folder less often."""
     long, some = bench.seconds, max(1, tries // 3)
-    yield bench.disturb("signal 9 to the sweep, at any moment", at_any_moment(signal.SIGKILL, long), tries)
-    yield bench.disturb("signal 9 to it, within 2 s of its workers' start", as_workers_start(signal.SIGKILL), tries)
+    hearing = {"longest": long, "after": lambda sweep: sweep.log.exists(), "wait": HEARS}  # from when it hears signals
+    at_once, at_start = signals(KILL, longest=long), signals(KILL, longest=2.0, after=Sweep.works)
+    yield bench.disturb("signal 9 to the sweep, at any moment", at_once, tries)
+    yield bench.disturb("signal 9 to it, within 2 s of its workers' start", at_start, tries)
     yield bench.kill_workers("signal 9 to a worker, at any moment", tries)
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         number = getattr(signal, name)
-        yield bench.disturb(name, once_it_hears([number], long), tries)
-        yield bench.disturb(f"{name} to all of its processes", once_it_hears([number], long, group=True), tries)
-    eight = once_it_hears([signal.SIGINT] * 8, long, group=True)
+        yield bench.disturb(name, signals(number, **hearing), tries)
+        yield bench.disturb(f"{name} to all of its processes", signals(number, **hearing, group=True), tries)
+    eight = signals(*[signal.SIGINT] * 8, **hearing, group=True)
     yield bench.disturb("eight times SIGINT in half a second", eight, tries)
     for several in (2, 3):
         yield bench.together(f"{several} runs in one folder, started together", several, some)
@@ -481,29 +474,25 @@ def kill(pid: int) -> bool:
 def page(counts: Sequence[Counts], bench: Bench, command: str, minutes: float) -> str:
     """Return the page."""
     from icy.core.text import markdown_table
-    from results.pages import describe_versions
+    from results.pages import describe_versions, fill_template
 
     heads = ["fault", "tries", "exits", *Counts.ZERO]
     cells = [[c.fault, c.tries, _exits(c), *(getattr(c, name) for name in Counts.ZERO)] for c in counts]
     total = sum(c.tries for c in counts)
     sums = ["all", total, "", *(sum(getattr(c, name) for c in counts) for name in Counts.ZERO)]
     table = markdown_table(heads, [*cells, sums], numbers=range(3, len(heads)))
-    cores = os.cpu_count()
-    return f"""# What faults cost a sweep
-
-Made by `{command}` on {cores} cores in {minutes:.0f} minutes; {describe_versions()}.
-A sweep of {len(bench.whole)} quick replicates, which takes {bench.seconds:.0f} s
-undisturbed, is begun and disturbed, again and again, until it is complete, and then again in another folder.
-Moments are random. Each record is held against that of the undisturbed run by its {", ".join(OWN[:-1])} and {OWN[-1]}.
-
-{table}
-
-*lost*: records that were on file and then were not, or that the end lacks. *repeated*: records that were trained and
-filed though they were on file. *differing*: from the undisturbed run. *orphans*: processes of the sweep, by their
-number, {GRACE:.0f} s after its end. *traces*: runs that printed a stack trace. *hung*: runs that did not end. *left*:
-temporary folders, claims and half-written files after the last run. An exit code below 0 is the signal that ended the
-process; where several runs share a folder, and where workers are killed, the exits of all runs are shown.
-"""
+    return fill_template(
+        PAGE,
+        command=command,
+        cores=os.cpu_count(),
+        minutes=f"{minutes:.0f}",
+        versions=describe_versions(),
+        replicates=len(bench.whole),
+        seconds=f"{bench.seconds:.0f}",
+        fields=f"{', '.join(OWN[:-1])} and {OWN[-1]}",
+        table=table,
+        grace=f"{GRACE:.0f}",
+    )
 
 
 def _exits(counts: Counts) -> str:
@@ -512,23 +501,24 @@ def _exits(counts: Counts) -> str:
 
 def main() -> None:
     """Run, disturb, resume, compare."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tries", type=int, default=12, help="of each kind of fault")
-    parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--models", nargs="+", default=FEW)
-    parser.add_argument("--page", type=Path, default=PAGE)
-    given = parser.parse_args()
+    from results.pages import read_options
+
+    given = read_options(
+        __doc__,
+        tries=(12, "of each kind of fault"),
+        seeds=1,
+        workers=2,
+        models={"nargs": "+", "default": FEW},
+        page=PAGE,
+    )
     begun, work = time.monotonic(), Path(tempfile.mkdtemp(prefix="icy-faults-"))
     try:
         bench = Bench(work, given.models, given.seeds, given.workers)
         print(f"undisturbed: {len(bench.whole)} replicates in {bench.seconds:.0f} s", flush=True)
         found = []
         for counts in suite(bench, given.tries):
-            print(
-                f"{counts.fault}: {counts.tries} tries; " + ", ".join(f"{n} {getattr(counts, n)}" for n in Counts.ZERO)
-            )
-            sys.stdout.flush()
+            wrong = ", ".join(f"{name} {getattr(counts, name)}" for name in Counts.ZERO)
+            print(f"{counts.fault}: {counts.tries} tries; {wrong}", flush=True)
             found.append(counts)
     finally:
         shutil.rmtree(work, ignore_errors=True)

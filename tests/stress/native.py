@@ -8,7 +8,6 @@ would find them too much alike. No two rows share seeds either. Writes tests/str
 
 from __future__ import annotations
 
-import argparse
 import math
 import tempfile
 from collections.abc import Iterator
@@ -23,9 +22,9 @@ import icy
 from icy.analysis.statistics import holm
 from icy.core.provenance import device_name
 from icy.core.text import markdown_table
-from results.pages import describe_versions
+from results.pages import describe_versions, fill_template, read_options
 
-HERE = Path(__file__).parent
+PAGE = Path(__file__).with_suffix(".md")
 SENDERS = {
     "soft": ("FC2L", "RNNZero:LSTM", "HierZero:GRU", "RNNAutoReg:GRU", "HierAutoReg:RNN", "TransDecSoft"),
     "gumb": ("FC2L", "RNNZero:LSTM", "HierZero:GRU", "RNNAutoReg:GRU", "HierAutoReg:RNN", "TransDecSoft"),
@@ -129,35 +128,26 @@ def verdict(found: list[Row]) -> str:
 def report(found: list[Row], seeds: int) -> str:
     """Return the page."""
     headings = ["model", "representation", "native", "PyTorch", "ratio", "KS", "KS, Holm", "U", "U, Holm"]
-    reached = sum(sum(row.reached.values()) for row in found)
-    numbers = range(2, len(headings))
-    return "\n".join(
-        [
-            "# Native cores train as PyTorch does",
-            "",
-            f"Made by `python -m tests.stress.native`: concat at {SIZES['meanings']}, words of {SIZES['word_length']}, "
-            f"hidden size {SIZES['hidden']}, learning rate {SETTINGS['learning_rate']}, up to the target of `acquire`; "
-            f"{seeds} seeds by native cores and {seeds} others by PyTorch, the engine `broadcast`; no two rows share "
-            "seeds. *native*, *PyTorch*: median steps; *ratio*: of their geometric means, with Welch's 95 % interval; "
-            "*KS*, *U*: p-values of the two-sample Kolmogorov-Smirnov and the Mann-Whitney U test of the steps, and "
-            f"corrected for {len(found)} rows by Holm's method. {reached} of {2 * seeds * len(found)} reached the "
-            f"target in {MOST:,} updates.",
-            "",
-            verdict(found),
-            "",
-            markdown_table(headings, lines(found), numbers),
-            "",
-            f"On {device_name('cpu')}; {describe_versions()}.",
-            "",
-        ]
+    return fill_template(
+        PAGE,
+        **SIZES,
+        **SETTINGS,
+        seeds=seeds,
+        rows=len(found),
+        reached=sum(sum(row.reached.values()) for row in found),
+        runs=2 * seeds * len(found),
+        most=f"{MOST:,}",
+        verdict=verdict(found),
+        table=markdown_table(headings, lines(found), range(2, len(headings))),
+        device=device_name("cpu"),
+        versions=describe_versions(),
     )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=20, help="of each engine")
-    parser.add_argument("--models", nargs="*", help="only these, such as sender/FC2L")
-    given = parser.parse_args()
+    given = read_options(
+        __doc__, seeds=(20, "of each engine"), models=({"nargs": "*"}, "only these, such as sender/FC2L")
+    )
     found = []
     for number, (model, representation) in enumerate(rows()):
         if not given.models or model in given.models:
@@ -165,7 +155,7 @@ def main() -> None:
             print(model, representation, *(f"{np.median(steps):.0f}" for steps in found[-1].steps.values()), flush=True)
     text = report(found, given.seeds)
     if not given.models:
-        (HERE / "native.md").write_text(text)
+        PAGE.write_text(text)
     print(text)
 
 

@@ -6,7 +6,6 @@ With `--before CHECKOUT`, a folder that holds another version of icy, also run t
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
 import json
 import logging
@@ -116,15 +115,13 @@ def measured(checkout: Path) -> Found:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--before", type=Path, metavar="CHECKOUT", help="another version of icy")
-    parser.add_argument("--json", action="store_true", help="print the results for the imported icy")
-    given = parser.parse_args()
-    if given.json:
-        print(json.dumps(measure()))
+    if sys.argv[1:] == ["--json"]:
+        print(json.dumps(measure()))  # of the imported icy, which may be an older one
         return
     from icy.core.text import markdown_table
-    from results.pages import describe_versions
+    from results.pages import describe_versions, fill_template, read_options
+
+    given = read_options(__doc__, before=(Path, "checkout of another version of icy"))
 
     versions = {"before": measured(given.before.resolve())} if given.before else {}
     versions["now"] = measured(ROOT)
@@ -144,18 +141,15 @@ def main() -> None:
         for label, result in results.items()
         if result[0] in ("not supported", "fails")
     ]
-    text = [
-        "# Models in other training loops",
-        f"The {len(versions['now']['float64'])} senders and receivers of icy, at 3x4 with 2 tokens an attribute and 16 "
-        "hidden units, in training loops other than icy's. *Works*: the check of `icy check NAME` holds, with right "
-        "numbers. *Not supported*: an error in something optional. *Fails*: an error in something that every module of "
-        "PyTorch does, or wrong numbers. *Does not apply*: a model without parameters, which stores examples.",
-        markdown_table(["", *heads], table),
-    ]
-    if lacking:
-        text += ["## Missing now", markdown_table(["model", "", "", "error"], lacking)]
-    text.append(f"Made by {made_by} with {describe_versions()}, on the CPU.")
-    PAGE.write_text("\n\n".join(text) + "\n", encoding="utf-8")
+    missing = "\n\n## Missing now\n\n" + markdown_table(["model", "", "", "error"], lacking) if lacking else ""
+    text = fill_template(
+        PAGE,
+        count=len(versions["now"]["float64"]),
+        table=markdown_table(["", *heads], table) + missing,
+        made_by=made_by,
+        versions=describe_versions(),
+    )
+    PAGE.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ def bench(tmp_path: Path) -> Any:
 @pytest.mark.stress
 def test_a_killed_sweep_and_two_in_a_folder_lose_repeat_and_leave_nothing(bench: Any) -> None:
     assert len(bench.whole) == 4
-    killed = bench.disturb("killed", faults.as_workers_start(signal.SIGKILL, 0.5), 1)
+    killed = bench.disturb("killed", faults.signals(signal.SIGKILL, longest=0.5, after=faults.Sweep.works), 1)
     together = bench.together("together", 2, 1)
     assert (killed.tries, together.tries) == (1, 1)
     assert killed.exits == {-9: 1}
