@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -70,6 +70,28 @@ class RecordFolder:
     def long_table(self) -> pd.DataFrame:
         """Return the packed records as a table with a row per run."""
         return long_of(load_records(self.pack))
+
+
+def run_sweeps(
+    description: str | None, words: Sequence[str] | None, records: RecordFolder, names: Iterable[str], **options: object
+) -> dict[str, ProbeResult]:
+    """Train the sweeps that the command line names, update the pack, and return the results of all sweeps.
+
+    Args:
+        description: docstring of the script.
+        words: of the command line; by default those of this process.
+        records: of the sweeps; their files are next to the pack.
+        names: of the sweeps.
+        **options: further options of the script, which the sweeps get.
+    """
+    options |= {"workers": (int, "processes at once")}
+    train = ({"choices": names, "action": "append", "default": []}, "which sweeps to run")
+    given = vars(read_options(description, words, train=train, **options))
+    files = {name: records.pack.with_name(f"{name}.toml") for name in names}
+    for name in given.pop("train"):
+        records.sweep(files[name], **given)
+    records.update_pack()
+    return {name: records.sweep(file, rerun="never") for name, file in files.items()}
 
 
 def fill_template(page: Path, **values: object) -> str:

@@ -26,7 +26,7 @@ from icy.core.text import markdown_table
 from icy.experiments.results import ProbeResult
 from icy.records.kinds import job_kind
 from icy.records.long_table import SYNONYMS
-from results.pages import RecordFolder, describe_packs, read_options
+from results.pages import RecordFolder, describe_packs, fill_template, run_sweeps
 
 HERE = Path(__file__).parent
 PAGE, RECORDS = HERE / "games.md", RecordFolder(HERE)
@@ -48,13 +48,7 @@ Results = dict[str, ProbeResult]
 
 def page(results: Results) -> str:
     """Return the page."""
-    parts = [
-        "# Multi-target games",
-        "",
-        "Made by `python -m results.games` of the records in records.parquet, made with "
-        f"{describe_packs(RECORDS.pack)}; each table is the sweep of its name in results/games. "
-        "Evaluated on 1,000 turns that training never met, with greedy messages.",
-    ]
+    parts = []
     for name, result in results.items():
         if not result.records:
             continue
@@ -62,7 +56,8 @@ def page(results: Results) -> str:
         parts += [f"![{TITLES[name]}](games-{name}.png)", ""] if name in DRAWN else []
         parts += [result.table("markdown", SPREAD).strip(), "", *FURTHER.get(name, _nothing)(result)]
         parts += [_time(result)]
-    return "\n".join([*parts, *_claims(results)]) + "\n"
+    sweeps = "\n".join([*parts, *_claims(results)])
+    return fill_template(HERE / "games.md", records=describe_packs(RECORDS.pack), sweeps=sweeps)
 
 
 def _nothing(result: ProbeResult) -> list[str]:
@@ -192,17 +187,7 @@ def draw(results: Results) -> None:
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    given = read_options(
-        __doc__,
-        words,
-        train=({"choices": TITLES, "action": "append", "default": []}, "which sweeps to run"),
-        workers=(int, "processes at once"),
-        device=("auto", "cpu or cuda"),
-    )
-    for name in given.train:
-        RECORDS.sweep(HERE / f"{name}.toml", workers=given.workers, device=given.device)
-    RECORDS.update_pack()
-    results = {name: RECORDS.sweep(HERE / f"{name}.toml", rerun="never") for name in TITLES}
+    results = run_sweeps(__doc__, words, RECORDS, TITLES, device=("auto", "cpu or cuda"))
     PAGE.write_text(page(results))
     draw(results)
 

@@ -16,7 +16,7 @@ from icy.analysis.literature.catalogue import published
 from icy.analysis.style import SMALL, head, panels, tidy
 from icy.core.text import markdown_table
 from icy.experiments.results import ProbeResult
-from results.pages import RecordFolder, describe_packs, read_options
+from results.pages import RecordFolder, describe_packs, fill_template, run_sweeps
 
 HERE = Path(__file__).parent
 PAGE, RECORDS = HERE / "s2b-agents.md", RecordFolder(HERE)
@@ -37,16 +37,7 @@ PRINTED = (  # table, agent, samples, title
 
 def page(results: dict[str, ProbeResult]) -> str:
     """Return the page."""
-    parts = [
-        "# Agents that learn S2B",
-        "",
-        "Made by `python -m results.s2b_agents` of the records in records.parquet, made with "
-        f"{describe_packs(RECORDS.pack)}; each table is the sweep of its name in results/s2b_agents. "
-        "Evaluated on 1,000 episodes per seed that were not trained on, unless it is said otherwise under the default "
-        "schedule, where a listener that never listens scores 50 %.",
-        "",
-        "![Accuracy in the query while agents learn](s2b-agents.png)",
-    ]
+    parts = []
     for name, result in results.items():
         if result.records:
             minutes = [r["cpu_seconds"] / 60 for r in result.records if not r["failed"]]
@@ -54,7 +45,7 @@ def page(results: dict[str, ProbeResult]) -> str:
             if name == "listener":
                 parts += [published_cells(result), ""]
             parts += [f"{min(minutes):.1f} to {max(minutes):.1f} minutes of processor time an agent, one thread."]
-    return "\n".join(parts) + "\n"
+    return fill_template(HERE / "s2b-agents.md", records=describe_packs(RECORDS.pack), sweeps="\n".join(parts))
 
 
 def published_cells(result: ProbeResult) -> str:
@@ -77,26 +68,12 @@ def published_cells(result: ProbeResult) -> str:
         )
         if record["accuracy"] <= record["floor"]:
             below.append(f"S = {record['shots']}, O = {record['samples']}")
-    return (
-        "Attention memories (`pairs+ppo`, one seed) and the published LSTMs of `metarg22/listener` (mean ± standard "
-        "deviation of 6 seeds), both under the schedule of the papers' program (`compat=near32`), with the posdis "
-        "speaker at 2 to 5 values. The games are the same; architecture, learner (PPO by reward alone, R2D2 with the "
-        "reconstruction loss) and numbers of observations are not. *Never listening*: the best listener without "
-        "messages, in the same episodes as the attention memory. "
-        + (
-            f"Where it answers at least as many ({'; '.join(below)}), the accuracy is no evidence that messages are "
-            "read. "
-            if below
-            else ""
-        )
-        + "Memories that were trained for 25 or 30 updates were still improving at the last reading."
-        "\n\n"
-        + markdown_table(
-            ["S", "O", "query, %", "updates", "observations", "never listening, %", "LSTM, %", "LSTM's observations"],
-            rows,
-            numbers=range(8),
-        )
+    heads = ["S", "O", "query, %", "updates", "observations", "never listening, %", "LSTM, %", "LSTM's observations"]
+    says = (
+        f"Where it answers at least as many ({'; '.join(below)}), the accuracy does not show that messages are read. "
     )
+    table = markdown_table(heads, rows, numbers=range(8))
+    return fill_template(HERE / "published-cells.md", below=says if below else "", table=table).strip()
 
 
 def draw(results: dict[str, ProbeResult]) -> None:
@@ -140,16 +117,7 @@ def _printed(axis: Axes) -> None:
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    given = read_options(
-        __doc__,
-        words,
-        train=({"choices": TITLES, "action": "append", "default": []}, "which sweeps to run"),
-        workers=(int, "processes at once"),
-    )
-    for name in given.train:
-        RECORDS.sweep(HERE / f"{name}.toml", workers=given.workers)
-    RECORDS.update_pack()
-    results = {name: RECORDS.sweep(HERE / f"{name}.toml", rerun="never") for name in TITLES}
+    results = run_sweeps(__doc__, words, RECORDS, TITLES)
     PAGE.write_text(page(results))
     draw(results)
 

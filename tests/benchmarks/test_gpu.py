@@ -25,7 +25,7 @@ def test_scripts_are_there_and_take_the_options() -> None:
     for command in commands().values():
         if command[1].startswith("benchmarks."):
             source = (ROOT / command[1].replace(".", "/")).with_suffix(".py").read_text()
-            assert all(f'"{word}"' in source for word in command if word.startswith("--")), command
+            assert all(f"{word[2:]}=" in source for word in command if word.startswith("--")), command
             tried += 1
     assert tried > 6
 
@@ -57,8 +57,7 @@ def test_a_step_that_takes_too_long_is_ended_and_not_done(tmp_path: Path) -> Non
     assert [path.name for path in tmp_path.iterdir()] == ["wait.partial"]
 
 
-def test_an_unknown_step_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_step_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["gpu.py", "--only", "everything"])
-    with pytest.raises(SystemExit, match="2"):
+    with pytest.raises(SystemExit, match="table-13"):
         gpu.main()
-    assert "table-13" in capsys.readouterr().err

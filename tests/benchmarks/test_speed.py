@@ -110,11 +110,10 @@ def test_all_models_have_a_plain_form() -> None:
     assert sorted(speed.ROWS) == sorted(plain.MODELS)
 
 
-def test_a_row_that_is_unknown_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_row_that_is_unknown_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["speed.py", "--rows", "sender/FC9L"])
-    with pytest.raises(SystemExit, match="2"):
+    with pytest.raises(SystemExit, match="sender/FC2L"):
         speed.main()
-    assert "sender/FC2L" in capsys.readouterr().err
 
 
 @needs_compiler

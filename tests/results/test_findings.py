@@ -125,7 +125,7 @@ def test_models_of_which_seeds_failed_are_left_out() -> None:
 @pytest.mark.slow
 def test_the_page_says_what_the_records_show(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     committed = bench.PAGE.read_text()
-    monkeypatch.setattr(bench, "RESULTS", tmp_path)
+    monkeypatch.setattr(bench.RECORDS, "runs", tmp_path)
     found = bench.findings()
     assert bench.page(found) == committed
     pictures = re.findall(r"\]\(([\w-]+\.png)\)", committed)

@@ -20,7 +20,7 @@ ROWS = {"thing": 4, "wide": 1, "shape": 1, "targets": 5, "channels": 3, "speaker
 @pytest.mark.parametrize("name", [n if n != "speakers" else pytest.param(n, marks=pytest.mark.slow) for n in ROWS])
 def test_sweeps_can_be_planned(name: str, tmp_path: Path) -> None:
     assert list(bench.TITLES) == list(ROWS) == list(bench.DRAWN)
-    given = read_sweep(bench.SWEEPS / f"games-{name}.toml")
+    given = read_sweep(bench.HERE / f"{name}.toml")
     rows = make_sweep(sweep_spec(**given, out=str(tmp_path))).rows
     assert len(rows) == ROWS[name]
     assert {row.job.kind for row in rows} == {"games"}

@@ -17,11 +17,9 @@ def no_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(reproduce, "RESULTS", tmp_path)
 
 
-def test_a_page_that_is_not_there_is_refused_with_those_that_are(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_page_that_is_not_there_is_refused_with_those_that_are(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.argv", ["reproduced", "--train", "--table", "tabel13"])
-    with pytest.raises(SystemExit, match="tabel13.*perkins21-table13"):
+    with pytest.raises(SystemExit, match=r"tabel13.*perkins21-table13"):
         reproduce.main()
 
 

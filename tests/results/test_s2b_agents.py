@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 @pytest.mark.parametrize("name", ["memory", "pair", "ablations", "papers", "listener"])
 def test_sweeps_can_be_planned(name: str, tmp_path: Path) -> None:
     assert name in bench.TITLES
-    given = read_sweep(bench.SWEEPS / f"s2b-{name}.toml")
+    given = read_sweep(bench.HERE / f"{name}.toml")
     plan = make_sweep(sweep_spec(**given, out=str(tmp_path)))
     assert len(plan.rows) >= 6
     assert {row.job.kind for row in plan.rows} == {"s2b"}
