@@ -69,9 +69,8 @@ def published_cells(result: ProbeResult) -> str:
         if record["accuracy"] <= record["floor"]:
             below.append(f"S = {record['shots']}, O = {record['samples']}")
     heads = ["S", "O", "query, %", "updates", "observations", "never listening, %", "LSTM, %", "LSTM's observations"]
-    says = (
-        f"Where it answers at least as many ({'; '.join(below)}), the accuracy does not show that messages are read. "
-    )
+    games = "; ".join(below)
+    says = f"Where it answers at least as many ({games}), the accuracy does not show that messages are read. "
     table = markdown_table(heads, rows, numbers=range(8))
     return fill_template(HERE / "published-cells.md", below=says if below else "", table=table).strip()
 
