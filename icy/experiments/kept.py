@@ -35,7 +35,7 @@ def with_kept_models(jobs: Sequence[PairJob], path: str | Path) -> list[PairJob]
         StoreError: there are no results, or a model or a grammar is of another version now.
         InvalidSettingError: a pair from scratch, or a model that was not kept, or was in several ways.
     """
-    if any(r.grammar == SCRATCH for job in jobs for r in job.replicates):
+    if any(r.condition == SCRATCH for job in jobs for r in job.replicates):
         raise InvalidSettingError("Pairs from scratch take no models: say with `pretrain` after which grammars.")
     found = ProbeResult.load(path)
     probes = [r for r in found.records if kind_of(r).name == "probe" and not r["failed"]]
@@ -67,7 +67,7 @@ def _record(job: PairJob, side: str, replicate: Replicate, probes: ProbeResult) 
     """Return the one record of a side's model, grammar and seed under the sizes of a pair."""
     task = job.task.alone(side, job.task.pretrain_representation)
     wanted = {
-        "model": task.entry.qualified, "grammar": content_name(replicate.grammar), "seed": replicate.seed,
+        "model": task.entry.qualified, "grammar": content_name(replicate.condition), "seed": replicate.seed,
         "meanings": str(task.space), "vocab_size": task.vocab_size, "word_length": task.word_length,
         "hidden_size": task.hidden_size, "representation": task.representation, "options": dict(task.options),
     }  # fmt: skip
@@ -81,11 +81,11 @@ def _record(job: PairJob, side: str, replicate: Replicate, probes: ProbeResult) 
             f"{name} {value}" for name, value in wanted.items() if name not in ("model", "grammar", "seed")
         )
         raise InvalidSettingError(
-            f"{probes.folder} has no kept model of {wanted['model']} on {replicate.grammar} with seed {replicate.seed} "
+            f"{probes.folder} has no kept model of {wanted['model']} on {replicate.condition} with seed {replicate.seed} "
             f"({sizes}): probe it with keep_models (--keep-models), or leave out pretrained."
         )
     require_version(found[0], "model", task.entry.full_version)
-    require_version(found[0], "grammar", grammar_version(replicate.grammar))
+    require_version(found[0], "grammar", grammar_version(replicate.condition))
     return found[0]
 
 

@@ -64,7 +64,7 @@ class Course(Lockstep):
         self.world, self.device = setup.made_world, device
         self.runners = [Runner(replicate) for replicate in replicates]
         seeds = [r.seed for r in replicates]
-        self.turns = Turns(self.world, [setup.of_turns(r.grammar) for r in replicates], seeds, device)
+        self.turns = Turns(self.world, [setup.of_turns(r.condition) for r in replicates], seeds, device)
         self.keys = torch.tensor([stream_key(s, "games", "noise") for s in seeds], device=device, dtype=torch.int64)
         self._require_memory(len(seeds))
         self._resume()

@@ -36,7 +36,7 @@ def evaluated(job: GameJob, runner: Runner, engine: str, updates: int) -> Outcom
     model = make_game_model(setup.of_model(), replicate.seed)
     restore(model, {name: value.cpu() for name, value in runner.weights.items()}, setup.model)
     agents = Learned(model.to(job.device).eval(), setup.made_world)
-    scores, said = evaluate_agents(agents, setup, replicate.grammar, job.device)
+    scores, said = evaluate_agents(agents, setup, replicate.condition, job.device)
     accuracy = scores.pop("accuracy")
     place = f"{LANGUAGES}/{job.key(replicate)}.jsonl"
     extra = {**scores, "best_step": runner.best_step, "language": place, **job.sizes}
@@ -53,7 +53,7 @@ def packed_model(job: GameJob, runner: Runner, updates: int, scores: dict[str, A
     card = {
         "kind": job.kind,
         "model": job.name,
-        "grammar": runner.replicate.grammar,
+        "grammar": runner.replicate.condition,
         "seed": runner.replicate.seed,
         "setup": job.setup.config(),
         "updates": updates,

@@ -62,7 +62,7 @@ class GameJob(Job):
         setup = self.setup
         return {
             "model": self.name,
-            "grammar": replicate.grammar,
+            "grammar": replicate.condition,
             "seed": replicate.seed,
             "representation": setup.channel,
             "vocab_size": setup.word_size,
@@ -116,7 +116,7 @@ class GameJob(Job):
 
     def conditions_text(self) -> str | None:
         """Return what its replicates are trained on."""
-        kinds = sorted({r.grammar for r in self.replicates})
+        kinds = sorted({r.condition for r in self.replicates})
         return f"Distractors: {' and '.join(kinds)}." if kinds else None
 
     def summary(self, record: Record) -> str:

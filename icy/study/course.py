@@ -57,7 +57,7 @@ def result_of(setup: Setup, replicate: Replicate) -> tuple[Game, Result]:
 def _game_of(setup: Setup, replicate: Replicate) -> Game:
     if setup.digest:
         return games_in(setup.yoked_to, setup.digest)[replicate.seed].game
-    return setup.game_of(replicate.grammar, replicate.seed)
+    return setup.game_of(replicate.condition, replicate.seed)
 
 
 @lru_cache(maxsize=2)

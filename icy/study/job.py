@@ -57,7 +57,7 @@ class StudyJob(Job):
     def entries(self) -> list[Entry]:
         """The kind of job, the player with its cell, and the grammars."""
         entry = self.setup.entry
-        names = dict.fromkeys(name for r in self.replicates for name in r.grammar.split("+"))
+        names = dict.fromkeys(name for r in self.replicates for name in r.condition.split("+"))
         grammars = [registry.get(name, "grammar") for name in names]
         return [*super().entries, entry, *([entry.cell] if entry.cell else []), *grammars]
 
@@ -68,7 +68,7 @@ class StudyJob(Job):
         most = {"most": setup.most} if setup.learns and setup.protocol == CONVERGED else {}
         return {
             "model": self.name,
-            "grammar": replicate.grammar,
+            "grammar": replicate.condition,
             "seed": replicate.seed,
             "dataset": setup.game.dataset,
             "protocol": setup.protocol,
@@ -92,7 +92,7 @@ class StudyJob(Job):
 
     def versions(self, replicate: Replicate) -> dict[str, str]:
         """Return the versions of the kind of job, the player and the grammar."""
-        own = {"model": self.setup.entry.full_version, "grammar": grammar_version(replicate.grammar)}
+        own = {"model": self.setup.entry.full_version, "grammar": grammar_version(replicate.condition)}
         return super().versions(replicate) | own
 
     def length(self, baseline: float | None) -> int | None:

@@ -24,7 +24,7 @@ def asked(table: str, **options: Any) -> Reproducing:
 def rows_of(reproducing: Reproducing) -> dict[tuple[str, str, int], set[tuple[str, int]]]:
     return {
         (row.name, row.job.task.representation, row.job.task.hidden_size): {
-            (r.grammar, r.seed) for r in row.job.replicates
+            (r.condition, r.seed) for r in row.job.replicates
         }
         for row in reproducing.plan().rows
     }
@@ -71,7 +71,7 @@ def test_updates_to_a_target_are_planned_at_the_sizes_of_the_table() -> None:
     assert found == {("3x10", 0.9, 45), ("5x10", 0.8, 65)}
     for row in rows:
         assert (row.job.task.hidden_size, row.job.settings.check_every) == (50, 10)
-        assert {r.grammar for r in row.job.replicates} == {"concat", "perm", "rot", "hol"}
+        assert {r.condition for r in row.job.replicates} == {"concat", "perm", "rot", "hol"}
         assert len({r.seed for r in row.job.replicates}) == 5
 
 

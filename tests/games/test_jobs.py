@@ -54,7 +54,7 @@ def test_what_is_several_becomes_rows_and_seeds_and_distractors_one_stack() -> N
     }
     assert all(job.setup.turns.distractors == job.setup.turns.targets for job in found)
     for job in found:
-        kinds = [r.grammar for r in job.replicates]
+        kinds = [r.condition for r in job.replicates]
         assert kinds == ["near"] * 3 + ["uniform"] * 3
         assert [r.seed for r in job.replicates] == [123, 124, 125] * 2
 

@@ -97,7 +97,7 @@ def test_numbers_do_not_depend_on_company(played: ProbeResult) -> None:
     }
     assert len(stacks_of(plan.rows[0], "cpu", 4)) > 1
     assert whole == alone
-    assert {(r.grammar, r.seed): a for r, a in whole.items()} == filed
+    assert {(r.condition, r.seed): a for r, a in whole.items()} == filed
 
 
 def test_what_is_on_file_is_not_played_again(played: ProbeResult) -> None:

@@ -65,7 +65,7 @@ class AgentJob(Job):
         own = {name: value for name, value in game.items() if name not in NAMED and value != usual[name]}
         return {
             "model": self.name,
-            "grammar": replicate.grammar,
+            "grammar": replicate.condition,
             "seed": replicate.seed,
             "values": f"{game['least']}-{game['most']}",
             **{name: game[name] for name in ON_AXES if name != "most"},

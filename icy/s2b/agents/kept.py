@@ -30,7 +30,7 @@ def packed_networks(job: AgentJob, replicate: Replicate, training: Training, sco
     card = {
         "kind": job.kind,
         "model": job.name,
-        "grammar": replicate.grammar,
+        "grammar": replicate.condition,
         "seed": replicate.seed,
         "setup": job.setup.config(),
         "updates": training.updates,

@@ -134,7 +134,7 @@ class Game(Lockstep):
         """Return the game of a job's pairs as it was saved; None if it was not."""
         if not checkpoints.updates(job.replicates[0]):
             return None
-        taught = [replicate.grammar != SCRATCH for replicate in job.replicates]
+        taught = [replicate.condition != SCRATCH for replicate in job.replicates]
         made = [make_pair(job.task, r.seed, job.settings, t) for r, t in zip(job.replicates, taught, strict=True)]
         game = cls(job, [Player(r, 0, pair) for r, pair in zip(job.replicates, made, strict=True)], checkpoints)
         return game if game.updates else None
@@ -202,7 +202,7 @@ class Game(Lockstep):
             right, seen, said = self.tally.accuracy(), self.tally.meanings, self.tally.messages
         alike = [_topsim(x, y, self.settings) for x, y in zip(seen.cpu(), said.cpu(), strict=True)]
         rows = zip(right.tolist(), loss.tolist(), alike, of_sender.tolist(), of_receiver.tolist(), strict=True)
-        taught = [p.replicate.grammar != SCRATCH for p in self.players]
+        taught = [p.replicate.condition != SCRATCH for p in self.players]
         return [
             [self.updates, accuracy, cost, rho, *((sender, receiver) if knows else (None, None))]
             for knows, (accuracy, cost, rho, sender, receiver) in zip(taught, rows, strict=True)
@@ -300,7 +300,7 @@ class Game(Lockstep):
 def _language(job: PairJob, replicate: Replicate) -> Language:
     """Return the language of pre-training; from scratch, a placeholder that nothing is compared with."""
     task = job.task
-    if replicate.grammar == SCRATCH:
+    if replicate.condition == SCRATCH:
         nothing = np.zeros((task.space.size, task.message_length), dtype=np.uint8)
         return Language(task.space, nothing, task.vocab_size)
     return job.language(replicate)
@@ -308,7 +308,7 @@ def _language(job: PairJob, replicate: Replicate) -> Language:
 
 def _emerged(task: PairTask, replicate: Replicate, words: np.ndarray[Any, Any], count: int) -> Language:
     """Return the messages of a pair's sender as a language; there are so many words."""
-    origin = "from scratch" if replicate.grammar == SCRATCH else f"after {replicate.grammar}"
+    origin = "from scratch" if replicate.condition == SCRATCH else f"after {replicate.condition}"
     name = f"{task.entry.name} {task.representation} {origin}"
     return Language.spoken(task.space, words, count, name=name, seed=replicate.seed)
 

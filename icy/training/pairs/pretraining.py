@@ -95,7 +95,7 @@ def measured_baselines(learnt: dict[str, dict[Replicate, Learnt]]) -> dict[int, 
     """Return concat's supervised steps by seed (the slower side's), as far as it was trained here."""
     found: dict[int, float | str] = {}
     for replicate in learnt["sender"]:
-        if replicate.grammar == BASELINE:
+        if replicate.condition == BASELINE:
             sides = [learnt[side][replicate] for side in LEARNING_ORDER]
             done = all(side.weights is not None for side in sides)
             found[replicate.seed] = max(side.steps for side in sides) if done else NOT_LEARNT

@@ -44,8 +44,8 @@ def _trained(job: PairJob, checkpoints: Checkpoints, report: Report | None) -> I
 
 def _players(job: PairJob, report: Report | None) -> Generator[Outcome, None, list[Player]]:
     """Return the pairs that can play, those with a grammar after pre-training; yield those of which that failed."""
-    scratch = [r for r in job.replicates if r.grammar == SCRATCH]
-    taught = [r for r in job.replicates if r.grammar != SCRATCH]
+    scratch = [r for r in job.replicates if r.condition == SCRATCH]
+    taught = [r for r in job.replicates if r.condition != SCRATCH]
     players = [Player(r, job.protocol.limit(0), make_pair(job.task, r.seed, job.settings)) for r in scratch]
     if taught:
         for replicate in [r for r in taught if _lacks_baseline(job, r)]:
@@ -88,7 +88,7 @@ def _ready_player(
     # A game whose length is given asks nothing of concat, which may be in no record at all.
     baseline = baselines.get(replicate.seed) if job.protocol.steps is None else None
     known = int(baseline) if isinstance(baseline, int | float) else None
-    if known is None and job.protocol.steps is None and replicate.grammar != BASELINE:
+    if known is None and job.protocol.steps is None and replicate.condition != BASELINE:
         return _failure(replicate, "no_baseline", 0, seconds, {})  # the same as if that was known before it trained
     if not all(found.weights is not None for found in sides.values()):
         readings = {f"{side}_accuracy": found.accuracy for side, found in sides.items()}

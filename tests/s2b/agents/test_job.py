@@ -286,7 +286,7 @@ def test_a_training_that_cannot_leave_a_checkpoint_goes_on(
 
 def rows(**given: Any) -> list[tuple[str, str, dict[str, Any]]]:
     found = make_plan(S2BSpec.asked(out="nowhere", seeds=1, **given)).rows
-    return [(row.name, row.job.replicates[0].grammar, row.job.config(row.job.replicates[0])) for row in found]
+    return [(row.name, row.job.replicates[0].condition, row.job.config(row.job.replicates[0])) for row in found]
 
 
 def test_what_is_several_becomes_rows() -> None:

@@ -70,7 +70,7 @@ def test_a_game_of_fixed_length_goes_on_without_concat(tmp_path: Path, monkeypat
     real = pairs_training.pretrain
 
     def pretrain(job: PairJob, side: str, replicates: Any, report: Any) -> Any:
-        begun.append(tuple(r.grammar for r in replicates))
+        begun.append(tuple(r.condition for r in replicates))
         return real(job, side, replicates, report)
 
     monkeypatch.setattr(pairs_training, "pretrain", pretrain)

@@ -38,9 +38,9 @@ class RecallJob(AgentJob):
         setup = self.setup
         return {
             "model": self.name,
-            "grammar": replicate.grammar,
+            "grammar": replicate.condition,
             "seed": replicate.seed,
-            "stimuli": replicate.grammar,
+            "stimuli": replicate.condition,
             "options": {
                 **_changes(cast(RecallSettings, setup.game_settings())),
                 **setup.options,
