@@ -9,7 +9,7 @@ from statistics import median
 from icy.config.protocols import BASELINE, SCRATCH
 from icy.records.load import ATLAS_FILE
 from icy.training.job import Replicate
-from icy.training.pairs.job import PairJob
+from icy.training.pairs.pair_job import PairJob
 from icy.training.probe_job import ProbeJob, Task
 
 from .plan import Row

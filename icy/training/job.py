@@ -1,7 +1,7 @@
 """Jobs: replicates of one row that are trained in one process, the readings and outcomes they give, and their records.
 
 `Job` is all that planning, the store, runners, displays and trackers know of what they run. A subclass says what is
-trained: `icy.training.probe_job.ProbeJob` one model alone, `icy.training.pairs.job.PairJob` a sender and a receiver.
+trained: `icy.training.probe_job.ProbeJob` one model alone, `icy.training.pairs.pair_job.PairJob` a sender and a receiver.
 """
 
 from __future__ import annotations

@@ -180,8 +180,8 @@ def test_the_recall_figure_compares_one_hot_with_continuous_stimuli() -> None:
 @pytest.mark.slow
 def test_a_pair_is_trained_again_and_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     quickly = partial(ease_of_acquisition, settings=AcquisitionSettings(epochs=2))
-    monkeypatch.setattr("icy.s2b.agents.course.ease_of_acquisition", quickly)
-    monkeypatch.setattr("icy.s2b.agents.course.READ_EPISODES", 2)
+    monkeypatch.setattr("icy.s2b.agents.agent_run.ease_of_acquisition", quickly)
+    monkeypatch.setattr("icy.s2b.agents.agent_run.READ_EPISODES", 2)
     options = {"observations": 120, "seeds": 1, "workers": 1, "out": str(tmp_path)}
     few = {"actors": 2, "least": 0, "length": 6, "burn_in": 2, "overlap": 2, "observations_per_update": 100}
     reproducing = asked("metarg24/eoa", settings={**few, "reconstruction": {"hidden": 8}}, **options)

@@ -14,7 +14,7 @@ from icy.training.engine import Run
 from icy.training.job import Outcome, Reading, Replicate, Report
 from icy.training.probe_job import ProbeJob
 
-from .job import PairJob
+from .pair_job import PairJob
 
 LEARNING_ORDER = ("receiver", "sender")  # of the sides
 PRETRAINING = Protocol("pretraining", "", "", target=0.99, cap=math.inf, stops_at_target=True, measure="accuracy")

@@ -16,7 +16,7 @@ from icy.records.kept import choices
 from icy.records.kinds import kind_of
 from icy.records.record import Record, checked_accuracy, model_file, record_key
 from icy.training.job import Replicate
-from icy.training.pairs.job import KeptSide, PairJob
+from icy.training.pairs.pair_job import PairJob, SavedSide
 from icy.training.weights import require_version
 
 from .results import ProbeResult
@@ -57,10 +57,10 @@ def _with_models(job: PairJob, probes: ProbeResult) -> PairJob:
     return replace(job, protocol=protocol, pretrained="+".join(min(row) for row in rows), learnt=learnt)
 
 
-def _kept(record: Record, source: str) -> KeptSide:
+def _kept(record: Record, source: str) -> SavedSide:
     accuracy = checked_accuracy(record)
     learnt = record["reason"] == "target" or accuracy >= record["target"]
-    return KeptSide(source, str(model_file(record)), record["steps"], accuracy, learnt)
+    return SavedSide(source, str(model_file(record)), record["steps"], accuracy, learnt)
 
 
 def _record(job: PairJob, side: str, replicate: Replicate, probes: ProbeResult) -> Record:
@@ -81,8 +81,8 @@ def _record(job: PairJob, side: str, replicate: Replicate, probes: ProbeResult) 
             f"{name} {value}" for name, value in wanted.items() if name not in ("model", "grammar", "seed")
         )
         raise InvalidSettingError(
-            f"{probes.folder} has no kept model of {wanted['model']} on {replicate.condition} with seed {replicate.seed} "
-            f"({sizes}): probe it with keep_models (--keep-models), or leave out pretrained."
+            f"{probes.folder} has no kept model of {wanted['model']} on {replicate.condition} with seed "
+            f"{replicate.seed} ({sizes}): probe it with keep_models (--keep-models), or leave out pretrained."
         )
     require_version(found[0], "model", task.entry.full_version)
     require_version(found[0], "grammar", grammar_version(replicate.condition))

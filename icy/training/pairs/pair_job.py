@@ -107,7 +107,7 @@ class PairTask:
 
 
 @dataclass(frozen=True)
-class KeptSide:
+class SavedSide:
     """One side of a pair as a probe left it.
 
     Attributes:
@@ -149,7 +149,7 @@ class PairJob(LanguageJob):
     protocol: EndToEndProtocol
     settings: TrainingSettings
     pretrained: str = ""
-    learnt: Mapping[tuple[str, Replicate], KeptSide] = field(default_factory=dict, repr=False)
+    learnt: Mapping[tuple[str, Replicate], SavedSide] = field(default_factory=dict, repr=False)
     checkpoints: bool = field(default=True, kw_only=True)
 
     kind = "e2e"
