@@ -20,7 +20,7 @@ from steady import GRAMMARS, ICY, Crew, Where
 
 from icy.config.protocols import PROTOCOLS
 from icy.core.text import markdown_table
-from icy.training.job import ASSUMED_STEPS
+from icy.training.job_cost import ASSUMED_STEPS
 
 HERE = Path(__file__).parent
 SEEDS = 3  # of the atlas

@@ -13,7 +13,8 @@ from icy.core.registry import registry
 from icy.core.text import counted, names_in
 from icy.grammars import canonical_name, expand_grammars, grammar_version
 from icy.records.record import Record
-from icy.training.job import ExpectedSteps, Job, Replicate
+from icy.training.job import Job, Replicate
+from icy.training.job_cost import ExpectedSteps
 
 from .game import GameSettings, instance_of
 from .game.datasets import DATASETS
@@ -36,7 +37,6 @@ class StudyJob(Job):
     setup: StudyTask
 
     kind = "study"
-    trainer = "icy.study.simulate:train"
 
     def __post_init__(self) -> None:
         super().__post_init__()

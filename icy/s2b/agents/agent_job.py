@@ -1,19 +1,20 @@
 """Jobs that train agents: one setup, at several seeds."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from itertools import product
-from typing import Any, cast
+from typing import Any
 
 from icy.core.checks import seed_list, whole_number
 from icy.core.entry import CORE, Entry
 from icy.core.errors import IcyError, InvalidSettingError
-from icy.core.lazy import load_object
 from icy.core.registry import SPEAKER, registry
 from icy.core.text import counted, names_in, several
+from icy.records.kinds import job_kind
 from icy.records.record import Record
 from icy.s2b.settings import GameSettings
-from icy.training.job import ExpectedSteps, Job, Replicate
+from icy.training.job import Job, Replicate
+from icy.training.job_cost import ExpectedSteps
 
 from .agent_task import SAME_PRESETS, AgentTask, LearningMethod, core_name, find_learner, speaker_name
 from .spec import S2BSpec
@@ -42,7 +43,6 @@ class AgentJob(Job):
     eoa: int = 0
 
     kind = "s2b"
-    trainer = "icy.s2b.agents.agent_run:train"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -109,8 +109,7 @@ class AgentJob(Job):
 
     def rehearse(self, updates: int) -> float:
         """Return the seconds of one update of all seeds."""
-        timed = cast("Callable[[AgentJob, int], float]", load_object(f"{__package__}.agent_run:seconds_per_update"))
-        return timed(self, updates) * len(self.replicates)
+        return float(job_kind(self.kind).function("rehearse")(self, updates)) * len(self.replicates)
 
     def summary(self, record: Record) -> str:
         """Return the result of an agent in a few words."""

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any
 
 from icy.config.protocols import SCRATCH, EndToEndProtocol
 from icy.config.settings import TrainingSettings
-from icy.core.lazy import load_object
 from icy.core.registry import Entry
 from icy.core.text import counted
 from icy.grammars import grammar_version
 from icy.languages.meanings import MeaningSpace
+from icy.records.kinds import job_kind
 from icy.records.pack import file_in
 from icy.records.record import NOT_LEARNT, Record
-from icy.training.job import ASSUMED_STEPS, ExpectedSteps, Outcome, Replicate
+from icy.training.job import Outcome, Replicate
+from icy.training.job_cost import ASSUMED_STEPS, ExpectedSteps
 from icy.training.language_job import LanguageJob
 from icy.training.probe_job import Task
 from icy.training.work import Work
 
+HAMMING = {"correlation": "spearman", "meaning": "hamming", "message": "hamming"}
 GAMES_ON_CPU = 4  # that are timed for an estimate: a larger stack brings little more
 FORMER_GRID = 50  # of checks, the default of version 0.1
 GAME = "game"  # the phase of readings; before it, the side that learns
@@ -153,7 +155,6 @@ class PairJob(LanguageJob):
     checkpoints: bool = field(default=True, kw_only=True)
 
     kind = "e2e"
-    trainer = "icy.training.pairs.train:train_pairs"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -212,10 +213,8 @@ class PairJob(LanguageJob):
 
     def work(self) -> Work | None:
         """Count an update of the game; None if a side learns without gradients."""
-        count = cast(
-            "Callable[[PairTask, TrainingSettings], Work | None]", load_object("icy.training.counting:work_of_pair")
-        )
-        return count(self.task, self.settings)
+        counted: Work | None = job_kind(self.kind).function("work")(self.task, self.settings)
+        return counted
 
     def rehearse(self, updates: int) -> float:
         """Return the seconds of one update of the game of all pairs, the first few left out as they are slower."""
@@ -259,3 +258,9 @@ class PairJob(LanguageJob):
         told = " and ".join(f"the {side} ({reading:.3f})" for side, reading in slow.items())
         within = "in the probe" if self.pretrained else f"within {counted(self.settings.max_steps, 'update')}"
         return f"pre-training did not reach {self.protocol.target} {within}: {told} on {outcome.replicate.condition}"
+
+
+def pair_conventions(config: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """Return the conventions of topsim in a record of a pair, by the configuration of the record."""
+    published = config.get("settings", {}).get("training_readings", False)
+    return {"topsim": {**HAMMING, "pairs": "ordered" if published else "all"}}

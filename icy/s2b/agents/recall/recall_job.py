@@ -31,7 +31,6 @@ class RecallJob(AgentJob):
     """Training of one setup in the recall task at several seeds, one after the other; see AgentJob."""
 
     kind = "recall"
-    trainer = f"{__name__}:train"
 
     def config(self, replicate: Replicate) -> dict[str, Any]:
         """Return all choices that can change the numbers of a training; usual settings are in `settings` alone."""
