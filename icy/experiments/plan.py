@@ -19,11 +19,11 @@ from icy.records.pack import Pack, read_once
 from icy.records.record import NO_BASELINE, Record
 from icy.records.store import Store, folder_of, to_run
 from icy.records.versions import Part, Versions, versions_of
+from icy.training.combinations import combinations
 from icy.training.job import Job, Replicate, check_config
 from icy.training.job_training import check_engine
 from icy.training.runners.base import one_thread
 
-from .combinations import combinations
 from .idle import tell_idle
 
 log = logging.getLogger(__name__)
