@@ -20,7 +20,8 @@ from icy.grammars import expand_grammars
 from icy.models.factory import cannot_use
 from icy.training.combinations import jobs_of_each
 from icy.training.job import Replicate
-from icy.training.pairs.pair_job import PairEntry, PairJob, PairTask
+from icy.training.pairs.pair_job import PairJob
+from icy.training.tasks import PairEntry, PairTask
 
 from .display import with_progress
 from .given_languages import GivenGrammars

@@ -23,7 +23,8 @@ from icy.languages.splits import Split
 from icy.models.factory import cannot_use, count_parameters
 from icy.training.combinations import jobs_of_each
 from icy.training.job import Replicate
-from icy.training.probe_job import ProbeJob, Task
+from icy.training.probe_job import ProbeJob
+from icy.training.tasks import Task
 
 from .display import with_progress
 from .given_languages import GivenGrammars

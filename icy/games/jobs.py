@@ -48,7 +48,7 @@ def _jobs(spec: GamesSpec) -> list[GameJob]:
     kinds = dict.fromkeys(task.of_turns(kind).drawn_distractors for kind in asked)
     for kind in kinds:  # raises if there are no such turns
         Turns(task.made_world, task.of_turns(kind), [0]).batch("training", 0, 1, 1)
-    count = sum(weights.numel() for weights in require_fitting_parts(task.of_model()).parameters())
+    count = sum(weights.numel() for weights in require_fitting_parts(task).parameters())
     replicates = tuple(Replicate(kind, seed) for kind in kinds for seed in seed_list(spec.seeds))
     parameters = {"true": count, "published": count}
     return [GameJob(task, replicates=replicates, parameters=parameters, preset=preset)]

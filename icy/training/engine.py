@@ -25,7 +25,8 @@ from .job import Outcome, Reading, Replicate
 from .learners import Learner, accuracy, make_learner, supervised_loss
 from .lockstep import Lockstep, in_groups
 from .probabilities import warn_of_probabilities
-from .probe_job import ProbeJob, Task
+from .probe_job import ProbeJob
+from .tasks import Task
 from .weights import pack_weights
 
 RESUMED = ("curves", "seconds", "reached")  # what `Run` has of each replicate beside its learner, in a checkpoint

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,7 +12,6 @@ from icy.core.registry import Entry
 from icy.core.text import counted
 from icy.grammars import grammar_version
 from icy.languages.language import Language
-from icy.languages.meanings import MeaningSpace
 from icy.languages.splits import Split
 from icy.records.kinds import job_kind
 from icy.records.record import Record, checked_accuracy, value_of
@@ -21,42 +19,8 @@ from icy.records.record import Record, checked_accuracy, value_of
 from .job import Outcome, Replicate
 from .job_cost import ASSUMED_STEPS, ExpectedSteps
 from .language_job import LanguageJob
+from .tasks import Task
 from .work import Work
-
-
-@dataclass(frozen=True)
-class Task:
-    """What one row trains: a model, over a space, in a representation.
-
-    Attributes:
-        entry: the model's registry entry.
-        space: the meanings.
-        vocab_size: V.
-        word_length: w; a message has A*w tokens.
-        hidden_size: E.
-        representation: its name.
-        options: further arguments of the model.
-        paired: whether it is one of a pair, whose sides must not start from the same random numbers.
-    """
-
-    entry: Entry
-    space: MeaningSpace
-    vocab_size: int = 4
-    word_length: int = 4
-    hidden_size: int = 128
-    representation: str = "soft"
-    options: Mapping[str, Any] = field(default_factory=dict)
-    paired: bool = False
-
-    @property
-    def side(self) -> str:
-        """ "sender" or "receiver"."""
-        return self.entry.kind
-
-    @property
-    def message_length(self) -> int:
-        """L."""
-        return self.space.attributes * self.word_length
 
 
 @dataclass(frozen=True)
