@@ -24,7 +24,7 @@ from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
 from icy.training.engine import make_model, representation_of
 from icy.training.learners import Learner, make_learner, supervised_loss
-from icy.training.probe_job import Task
+from icy.training.tasks import Task
 
 CPU = torch.device("cpu")
 SETTINGS = TrainingSettings(learning_rate=0.01)

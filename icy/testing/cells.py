@@ -19,7 +19,7 @@ from icy.core.streams import stream, stream_key
 from icy.languages.meanings import MeaningSpace
 from icy.models.cells import Cell, State
 from icy.training.learners import Learner, make_learner
-from icy.training.probe_job import Task
+from icy.training.tasks import Task
 
 from .cases import (
     CPU,

@@ -10,9 +10,9 @@ import pytest
 from icy.config.options import RepresentationName
 from icy.config.specs import EndToEndSpec, ProbeSpec, SweepSpec
 from icy.core.errors import IncompatibleError, InvalidSettingError, UnknownNameError
-from icy.experiments.combinations import KNOWN, combinations
 from icy.experiments.plan import make_plan
 from icy.experiments.sweep import make_sweep
+from icy.training.combinations import KNOWN, combinations
 
 SMALL: dict[str, Any] = {"meanings": "2x3", "word_length": 2, "hidden": 8, "seeds": 1}
 
