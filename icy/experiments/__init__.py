@@ -13,7 +13,7 @@ register_job_kind(
         jobs="icy.experiments.probe:probe_jobs",
         source="Perkins21; Icy22",
         measures=("train_accuracy",),
-        model="icy.training.kept:probe_model",
+        model="icy.training.probe_models:probe_model",
     )
 )
 register_job_kind(

@@ -19,14 +19,14 @@ from icy.experiments.trackers.make import watching
 from icy.grammars import expand_grammars
 from icy.models.factory import cannot_use
 from icy.training.job import Replicate
-from icy.training.pairs.job import PairEntry, PairJob, PairTask
+from icy.training.pairs.pair_job import PairEntry, PairJob, PairTask
 
 from .combinations import jobs_of_each
 from .display import with_progress
 from .given_languages import GivenGrammars
 from .given_models import Models, with_model_names
-from .kept import with_kept_models
 from .plan import make_plan
+from .pretrained import with_kept_models
 from .results import EndToEndResult
 from .run import run_plan
 from .watcher import Watcher

@@ -78,16 +78,16 @@ class Row:
     def with_records(self, records: Sequence[Record]) -> Row:
         """Return the row after some of its replicates were trained."""
         done = {(r["grammar"], r["seed"]) for r in records}
-        missing = tuple(r for r in self.missing if (r.grammar, r.seed) not in done)
+        missing = tuple(r for r in self.missing if (r.condition, r.seed) not in done)
         return replace(self, missing=missing, filed=(*self.filed, *records))
 
 
 def called(record: Record, replicate: Replicate) -> Record:
     """Return a record under the name that its language has in this plan: its file may have been renamed since."""
-    if record["grammar"] == replicate.grammar:
+    if record["grammar"] == replicate.condition:
         return record
-    config = {**record["config"], "grammar": replicate.grammar}
-    return cast(Record, {**record, "grammar": replicate.grammar, "config": config})
+    config = {**record["config"], "grammar": replicate.condition}
+    return cast(Record, {**record, "grammar": replicate.condition, "config": config})
 
 
 @dataclass(frozen=True)

@@ -281,7 +281,7 @@ class ProbeResult:
         return found
 
     def _spoken(self, record: Record) -> Language:
-        from icy.training.kept import spoken  # imports torch
+        from icy.training.probe_models import spoken  # imports torch
 
         return spoken(record, kept_model(record, self.content(str(model_file(record)))))
 

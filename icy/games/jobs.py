@@ -15,10 +15,10 @@ from icy.core.representations import options_of
 from icy.core.text import names_in, several
 from icy.training.job import Replicate
 
-from .job import GameJob
+from .game_job import GameJob
+from .game_task import GameTask, require_words, usual_perception, usual_word_size
 from .presets import find_preset
 from .settings import LearningSettings
-from .setup import Setup, require_words, usual_perception, usual_word_size
 from .spec import GamesSpec
 from .trial import CHANNELS, require_fitting_parts
 from .turn_settings import DISTRACTOR_KINDS, TurnSettings
@@ -101,7 +101,7 @@ class Asked:
             raise InvalidSettingError(f"{name} is a whole number, or several (1,4); none was given.")
         return [whole_number(name.replace("_", " "), one) for one in found]
 
-    def setups(self) -> Iterator[Setup]:
+    def setups(self) -> Iterator[GameTask]:
         """Yield the setups, in the order of the arguments."""
         names = product(*(self.words(name) for name in ("world", "channel", "sender", "receiver")))
         sizes = ("rule_length", "targets", "word_size", "message_length")
@@ -109,7 +109,7 @@ class Asked:
             world, channel, sender, receiver = named
             yield self._setup(world, channel, sender, receiver, dict(zip(sizes, numbers, strict=True)))
 
-    def _setup(self, world: str, channel: str, sender: str, receiver: str, sizes: Mapping[str, Any]) -> Setup:
+    def _setup(self, world: str, channel: str, sender: str, receiver: str, sizes: Mapping[str, Any]) -> GameTask:
         values, channel = self.values, _one_of("channel", channel.lower(), CHANNELS)
         name = registry.get(world, WORLD).name
         of_world = self._options(name, "world_options")
@@ -118,7 +118,7 @@ class Asked:
         _check_options(of_channel, channel)
         length = sizes["rule_length"]
         levels = of_channel.get("levels", 2)
-        setup = Setup(
+        setup = GameTask(
             world=name,
             world_options=of_world,
             turns=self._turns(length, sizes["targets"]),
@@ -174,7 +174,7 @@ def _perception(given: str | None, world: World) -> str:
     return registry.get(usual_perception(world) if given is None else given, PERCEPTION).name
 
 
-def _try_turns(setup: Setup, kinds: Iterable[str]) -> None:
+def _try_turns(setup: GameTask, kinds: Iterable[str]) -> None:
     """Draw a turn of each kind of distractors.
 
     Raises:
@@ -184,7 +184,7 @@ def _try_turns(setup: Setup, kinds: Iterable[str]) -> None:
         Turns(setup.made_world, setup.of_turns(kind), [0]).batch("training", 0, 1, 1)
 
 
-def _parameters(setup: Setup) -> dict[str, int]:
+def _parameters(setup: GameTask) -> dict[str, int]:
     """Count the parameters of the agents, once their parts were tried.
 
     Raises:

@@ -11,11 +11,11 @@ from icy.training.counting import counted_work, marker, whole_numbers
 from icy.training.stack import Stack
 from icy.training.work import Work
 
+from .game_task import GameTask
 from .model import GameModel, game_loss, make_game_model
-from .setup import Setup
 
 
-def work_of_game(setup: Setup) -> Work:
+def work_of_game(setup: GameTask) -> Work:
     """Count one update of the agents of a setup; its forward pass is run once, on a few turns."""
     parts = setup.of_model()
     model = make_game_model(parts, FIRST_SEED)
@@ -34,7 +34,7 @@ def work_of_game(setup: Setup) -> Work:
         return counted_work(forward, few, setup.learning.batch_size / few, stack.flat)
 
 
-def _sizes(setup: Setup, model: GameModel) -> list[int]:
+def _sizes(setup: GameTask, model: GameModel) -> list[int]:
     turns = setup.turns
     sizes = [turns.targets, turns.distractors, turns.targets + turns.distractors, setup.message_length, setup.words]
     sizes += [setup.sender_hidden, setup.receiver_hidden, *setup.made_world.shape]

@@ -22,7 +22,7 @@ from .stack import Stack
 from .work import Work
 
 if TYPE_CHECKING:
-    from .pairs.job import PairTask
+    from .pairs.pair_job import PairTask
 
 MARKERS = (7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61)
 # A backward pass takes about twice as long as its forward pass, so what comes after both counts a third here.

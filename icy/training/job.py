@@ -1,7 +1,7 @@
 """Jobs: replicates of one row that are trained in one process, the readings and outcomes they give, and their records.
 
 `Job` is all that planning, the store, runners, displays and trackers know of what they run. A subclass says what is
-trained: `icy.training.probe_job.ProbeJob` one model alone, `icy.training.pairs.job.PairJob` a sender and a receiver.
+trained: `icy.training.probe_job.ProbeJob` one model alone, `icy.training.pairs.pair_job.PairJob` a sender and a receiver.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import contextlib
 import math
 import time
 import traceback
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -47,10 +48,22 @@ RESERVED = {
 
 @dataclass(frozen=True, order=True)
 class Replicate:
-    """One model of a stack: a grammar at a seed. In other kinds of jobs `grammar` names a condition of theirs."""
+    """One model of a stack: a condition at a seed. Records have the condition in the column `grammar`.
 
-    grammar: str
+    Attributes:
+        condition: in probes and pairs, the grammar that is learned; in games, the kind of distractors; in S2B, the
+            speaker; in the recall task, the stimuli; in the study, the grammar of a game.
+        seed: of the initial weights and of all other random numbers; in the study, the number of an instance.
+    """
+
+    condition: str
     seed: int
+
+    @property
+    def grammar(self) -> str:
+        """The condition, as versions before 0.3 called it."""
+        warnings.warn("Replicate.grammar is now Replicate.condition.", DeprecationWarning, stacklevel=2)
+        return self.condition
 
 
 @dataclass(frozen=True)
@@ -199,7 +212,7 @@ class Job(ABC):
 
     @property
     def _any_replicate(self) -> Replicate:
-        return Replicate(self.replicates[0].grammar if self.replicates else "", 0)
+        return Replicate(self.replicates[0].condition if self.replicates else "", 0)
 
     def check_config(self) -> None:
         """Check that the configuration can be filed: it names model, grammar and seed, and uses no name of a result.

@@ -121,7 +121,7 @@ class ProbeJob(LanguageJob):
         """Return the versions of model, grammar and protocol."""
         return {
             "model": self.task.entry.full_version,
-            "grammar": grammar_version(replicate.grammar),
+            "grammar": grammar_version(replicate.condition),
             "protocol": str(self.protocol.version),
         }
 

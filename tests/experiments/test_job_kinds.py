@@ -76,7 +76,7 @@ class GuessJob(Job):
         return {"rate": f"{self.rate:g}"}
 
     def config(self, replicate):
-        return {"model": self.name, "grammar": replicate.grammar, "seed": replicate.seed, "rate": self.rate}
+        return {"model": self.name, "grammar": replicate.condition, "seed": replicate.seed, "rate": self.rate}
 
     def train(self, report=None):
         for replicate in self.replicates:

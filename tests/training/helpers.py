@@ -41,7 +41,7 @@ def job(model: str | Entry, replicates: Sequence[tuple[str, int]], **changes: An
 
 
 def outcomes(of: ProbeJob) -> dict[tuple[str, int], Outcome]:
-    return {(o.replicate.grammar, o.replicate.seed): o for o in train(of)}
+    return {(o.replicate.condition, o.replicate.seed): o for o in train(of)}
 
 
 def batches(side: str, count: int, seed: int = 0, size: int = 8) -> tuple[Tensor, Tensor]:

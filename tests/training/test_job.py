@@ -37,3 +37,8 @@ def test_native_cores_that_cannot_be_had_are_refused_before_anything_is_trained(
     monkeypatch.setenv("ICY_NATIVE", "nonsense")
     with pytest.raises(UnknownNameError, match="No value of ICY_NATIVE is called 'nonsense'"):
         check_engine("auto", "cpu")
+
+
+def test_a_replicate_answers_to_its_former_name_with_a_warning() -> None:
+    with pytest.warns(DeprecationWarning, match=r"is now Replicate\.condition"):
+        assert Replicate("rot", 1).grammar == "rot"

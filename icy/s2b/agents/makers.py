@@ -10,6 +10,7 @@ from icy.core.fields import checked
 from icy.core.registry import CORE, registry
 from icy.core.streams import stream_key
 
+from .agent_task import MEMORIES, AgentTask
 from .cores.factory import takes
 from .memories.learning import DealtLearning
 from .memories.memory import MemoryListener, MemorySettings
@@ -19,10 +20,9 @@ from .networks.learning import CoreLearning
 from .networks.listener import DEFAULTS, CoreListener
 from .networks.network import NetworkSettings
 from .r2d2.learning import R2D2Learning
-from .setup import MEMORIES, Setup
 
 
-def make_dealt(setup: Setup, seed: int) -> DealtLearning:
+def make_dealt(setup: AgentTask, seed: int) -> DealtLearning:
     """Make the training of a listener on dealt episodes: an attention memory, or a network with a core."""
     _check_no_speaker_options(setup)
     game, settings = setup.game_settings(), setup.learner_settings()
@@ -34,7 +34,7 @@ def make_dealt(setup: Setup, seed: int) -> DealtLearning:
         return CoreLearning(listener, game, settings, seed=seed, speaker=setup.speaker)
 
 
-def make_r2d2(setup: Setup, seed: int) -> R2D2Learning:
+def make_r2d2(setup: AgentTask, seed: int) -> R2D2Learning:
     """Make the training of a listener, or of both players, by R2D2."""
     _check_no_speaker_options(setup)
     settings = setup.learner_settings()
@@ -43,19 +43,19 @@ def make_r2d2(setup: Setup, seed: int) -> R2D2Learning:
     return R2D2Learning(setup.game_settings(), replace(settings, network=network, **beside), seed)
 
 
-def make_pair(setup: Setup, seed: int) -> Pair:
+def make_pair(setup: AgentTask, seed: int) -> Pair:
     """Make the training of a pair that learns both sides."""
     of_speaker = checked(SpeakerSettings, setup.speaker_options, "setting of the speaker")
     players = {"speaker": SpeakerSettings(**of_speaker), "listener": memory_settings(setup)}
     return Pair(setup.game_settings(), replace(setup.learner_settings(), **players, seed=seed))
 
 
-def _check_no_speaker_options(setup: Setup) -> None:
+def _check_no_speaker_options(setup: AgentTask) -> None:
     if setup.speaker_options:
         raise InvalidSettingError("speaker_options are for a speaker that learns, as with the learner 'pair'.")
 
 
-def network_settings(setup: Setup, usual: NetworkSettings) -> NetworkSettings:
+def network_settings(setup: AgentTask, usual: NetworkSettings) -> NetworkSettings:
     """Return the settings of a network with the core of a setup.
 
     Layers that its core cannot read are left out: all for a core of raw inputs, and the joint layers, which mix stimuli
@@ -68,6 +68,6 @@ def network_settings(setup: Setup, usual: NetworkSettings) -> NetworkSettings:
     return replace(network, joint=()) if takes(entry, "parts") else network
 
 
-def memory_settings(setup: Setup) -> MemorySettings:
+def memory_settings(setup: AgentTask) -> MemorySettings:
     given: dict[str, Any] = checked(MemorySettings, setup.options, "option of an attention memory", ("kind", "deaf"))
     return MemorySettings(kind=setup.core, deaf=setup.deaf, **given)

@@ -8,7 +8,7 @@ register_job_kind(
         "s2b",
         "Train agents of meta-referential games.",
         spec=f"{__package__}.spec:S2BSpec",
-        jobs=f"{__package__}.job:agent_jobs",
+        jobs=f"{__package__}.agent_job:agent_jobs",
         source="MetaRG22; MetaRG24; icy",
         table="icy.analysis.tables.s2b:training_table",
         measures=(
@@ -17,7 +17,7 @@ register_job_kind(
         ),
         curve=("steps", "accuracy", "support", "observations", "reconstructed"),
         noun="agents",
-        model=f"{__package__}.kept:kept_networks",
+        model=f"{__package__}.saved_networks:kept_networks",
         command="s2b train",
         conventions=f"{__package__}.conventions:language_conventions",
         evaluates="s2b eval --listener",
@@ -29,13 +29,13 @@ register_job_kind(
         "recall",
         "Train agents of the recall task.",
         spec=f"{__package__}.recall.spec:RecallSpec",
-        jobs=f"{__package__}.recall.job:recall_jobs",
+        jobs=f"{__package__}.recall.recall_job:recall_jobs",
         source="MetaRG22 section 3.3, MetaRG24 appendix E.1; icy",
         table="icy.analysis.tables.recall:recall_table",
         measures=("first_shot", "chance", "no_memory", "one_game", "reconstructed", "observations", "cpu_seconds"),
         curve=("steps", "accuracy", "first_shot", "observations", "reconstructed"),
         noun="agents",
-        model=f"{__package__}.recall.job:kept_networks",
+        model=f"{__package__}.recall.recall_job:kept_networks",
         command="s2b recall",
     )
 )

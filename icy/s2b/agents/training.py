@@ -14,7 +14,7 @@ from icy.s2b.settings import GameSettings
 LANGUAGE = ("topsim", "posdis", "bosdis")
 
 
-class Training(ABC):
+class AgentTraining(ABC):
     """A training of one or two players. All that it goes on from is in `state`.
 
     A training that goes on from a state gives the same bits as one that was never left.

@@ -21,7 +21,7 @@ from icy.training.engine import make_model
 from icy.training.probabilities import warn_of_probabilities
 from icy.training.weights import require_version, restore
 
-from .job import PairEntry, PairTask
+from .pair_job import PairEntry, PairTask
 
 
 class Pair(nn.Module):

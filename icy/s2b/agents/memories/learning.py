@@ -19,7 +19,7 @@ from icy.core.streams import stream_key
 from icy.s2b.agents.dealt import DealtGames, check_dealt, deal_games, decide
 from icy.s2b.agents.rewards import accuracies, entropy, less_phase_mean, log_of, normalised, phase_means, rewards
 from icy.s2b.agents.schedule import Batches, first_episode, grouped, practice, rate_factor
-from icy.s2b.agents.training import Training
+from icy.s2b.agents.training import AgentTraining
 from icy.s2b.evaluation import episode_seeds
 from icy.s2b.options import Query
 from icy.s2b.players.base import Player
@@ -113,7 +113,7 @@ class Tried:
         return type(self)(**{f.name: getattr(self, f.name)[rows, :length] for f in fields(self)})
 
 
-class DealtLearning(Training):
+class DealtLearning(AgentTraining):
     """A listener in training beside a speaker that does not learn.
 
     Args:
@@ -182,7 +182,7 @@ class DealtLearning(Training):
         return self._speaker if isinstance(self._speaker, str) else self._speaker()
 
     def read(self, episodes: int = 200, seed: int = 123, game: GameSettings | None = None) -> dict[str, float]:
-        """Return accuracies of the likeliest decisions; see Training."""
+        """Return accuracies of the likeliest decisions; see AgentTraining."""
         return read(self.model, game or self.game, self.speaker(), episodes, seed)
 
     def update(self) -> float:

@@ -26,7 +26,7 @@ from icy.s2b.agents.rewards import (
     rewards,
 )
 from icy.s2b.agents.schedule import Batches, first_episode, grouped, practice, rate_factor
-from icy.s2b.agents.training import Training
+from icy.s2b.agents.training import AgentTraining
 from icy.s2b.evaluation import episode_seeds
 from icy.s2b.options import Query
 from icy.s2b.players.base import Player
@@ -99,7 +99,7 @@ class PairSettings:
             real_number(f"setting {name}", getattr(self, name), most=1)
 
 
-class Pair(Training):
+class Pair(AgentTraining):
     """A speaker and a listener, and their training.
 
     Args:
@@ -216,7 +216,7 @@ class Pair(Training):
 
     @torch.no_grad()
     def read(self, episodes: int = 200, seed: int = 123, game: GameSettings | None = None) -> dict[str, float]:
-        """Return accuracies of players that choose what is likeliest; see Training."""
+        """Return accuracies of players that choose what is likeliest; see AgentTraining."""
         games, heard = deal_silent(game or self.game, episode_seeds(seed, episodes))
         longest = games.there.shape[1]
         found = []

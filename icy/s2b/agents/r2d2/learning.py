@@ -23,7 +23,7 @@ from icy.s2b.agents.networks.player import NetworkPlayer, linked
 from icy.s2b.agents.networks.reconstruction import Reconstruction, ReconstructionSettings
 from icy.s2b.agents.networks.sad import told_width
 from icy.s2b.agents.schedule import first_episode
-from icy.s2b.agents.training import Training
+from icy.s2b.agents.training import AgentTraining
 from icy.s2b.evaluation import evaluate
 from icy.s2b.game import BatchedGame
 from icy.s2b.players.base import Player, seated
@@ -196,7 +196,7 @@ PRESETS: Mapping[str, R2D2Settings] = {
 }
 
 
-class R2D2Learning(Training):
+class R2D2Learning(AgentTraining):
     """One player or both in training by R2D2.
 
     Args:
@@ -303,7 +303,7 @@ class R2D2Learning(Training):
         return self.settings.speaker if self.settings.players == LISTENER else self.players[0]
 
     def read(self, episodes: int = 200, seed: int = 123, game: GameSettings | None = None) -> dict[str, float]:
-        """Return accuracies of the best decisions, `zsct` and `support`; see `Training`.
+        """Return accuracies of the best decisions, `zsct` and `support`; see `AgentTraining`.
 
         With the reconstruction loss also `reconstructed`, the share of the numbers that the listener is shown that its
         core lets one tell.

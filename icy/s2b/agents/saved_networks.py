@@ -14,23 +14,23 @@ from icy.core.registry import LISTENER
 from icy.records.record import Record, as_json
 from icy.s2b.players.base import Player
 from icy.s2b.settings import GameSettings
-from icy.training.cards import Kept
+from icy.training.cards import SavedModel
 from icy.training.job import Replicate
 from icy.training.weights import pack_weights, restore, state_of
 
-from .job import AgentJob
-from .setup import Setup
-from .training import Training
+from .agent_job import AgentJob
+from .agent_task import AgentTask
+from .training import AgentTraining
 
 Weights = Mapping[str, Shaped[Tensor, "..."]]
 
 
-def packed_networks(job: AgentJob, replicate: Replicate, training: Training, scores: Mapping[str, Any]) -> bytes:
+def packed_networks(job: AgentJob, replicate: Replicate, training: AgentTraining, scores: Mapping[str, Any]) -> bytes:
     """Return the networks of a training as the content of a .safetensors file, with a card."""
     card = {
         "kind": job.kind,
         "model": job.name,
-        "grammar": replicate.grammar,
+        "grammar": replicate.condition,
         "seed": replicate.seed,
         "setup": job.setup.config(),
         "updates": training.updates,
@@ -43,7 +43,7 @@ def packed_networks(job: AgentJob, replicate: Replicate, training: Training, sco
 
 def kept_networks(record: Record, weights: Weights) -> nn.Module:
     """Return the trained networks of a record, by their names. Errors as for `restore`."""
-    setup = Setup.of_config(record["config"]["settings"]["setup"])
+    setup = AgentTask.of_config(record["config"]["settings"]["setup"])
     return restored(setup, record["seed"], weights).module
 
 
@@ -56,11 +56,11 @@ class Restored:
         module: its networks, by their names.
     """
 
-    training: Training
+    training: AgentTraining
     module: nn.Module
 
 
-def restored(setup: Setup, seed: int, weights: Weights) -> Restored:
+def restored(setup: AgentTask, seed: int, weights: Weights) -> Restored:
     """Return the training of a setup with these weights. Errors as for `restore`."""
     training = setup.training(seed)
     module = nn.ModuleDict(training.networks())
@@ -68,7 +68,7 @@ def restored(setup: Setup, seed: int, weights: Weights) -> Restored:
 
 
 @dataclass(frozen=True)
-class KeptAgent(Kept):
+class SavedAgent(SavedModel):
     """An agent in a file."""
 
     kind = AgentJob.kind
@@ -77,7 +77,7 @@ class KeptAgent(Kept):
     @property
     def game(self) -> GameSettings:
         """Settings of the game in which it learned."""
-        return Setup.of_config(self.card["setup"]).game_settings()
+        return AgentTask.of_config(self.card["setup"]).game_settings()
 
     def player(self, role: str) -> Player:
         """Return it as a player.
@@ -88,7 +88,7 @@ class KeptAgent(Kept):
         Raises:
             StoreError: the file is damaged, of another version, or its speaker did not learn.
         """
-        found = restored(Setup.of_config(self.card["setup"]), self.card["seed"], self.weights())
+        found = restored(AgentTask.of_config(self.card["setup"]), self.card["seed"], self.weights())
         training = found.training
         player = training.listener() if role == LISTENER else training.speaker()
         if isinstance(player, str):
@@ -98,7 +98,7 @@ class KeptAgent(Kept):
         return player
 
 
-def kept_agents(path: str | Path, **where: Any) -> list[KeptAgent]:
+def kept_agents(path: str | Path, **where: Any) -> list[SavedAgent]:
     """Return the agents of a results folder, a pack, or a .safetensors file.
 
     Args:
@@ -108,13 +108,13 @@ def kept_agents(path: str | Path, **where: Any) -> list[KeptAgent]:
     Raises:
         StoreError: there are none.
     """
-    return KeptAgent.found(path, **where)
+    return SavedAgent.found(path, **where)
 
 
-def one_agent(path: str | Path, **where: Any) -> KeptAgent:
+def one_agent(path: str | Path, **where: Any) -> SavedAgent:
     """Return the one agent that `kept_agents` finds.
 
     Raises:
         StoreError: there is none, or several.
     """
-    return KeptAgent.one(path, **where)
+    return SavedAgent.one(path, **where)

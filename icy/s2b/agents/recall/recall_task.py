@@ -11,10 +11,10 @@ from icy.core.errors import unknown
 from icy.core.fields import checked
 from icy.core.registry import registry
 from icy.core.streams import stream_key
+from icy.s2b.agents.agent_task import AgentTask, LearningMethod
 from icy.s2b.agents.makers import memory_settings, network_settings
 from icy.s2b.agents.networks.reconstruction import ReconstructionSettings
 from icy.s2b.agents.r2d2.learning import PRESETS as R2D2_PRESETS
-from icy.s2b.agents.setup import Learner, Setup
 from icy.s2b.recall import RecallSettings
 
 from .learning import RecallLearningSettings, RecallMemory, RecallMemoryLearning, RecallR2D2
@@ -30,11 +30,11 @@ PRESETS = MappingProxyType(
 )
 _HERE = __package__
 LEARNERS = {
-    "ppo": Learner(
+    "ppo": LearningMethod(
         "By the rewards of its own answers alone.", f"{_HERE}.setup:make_memory",
         f"{_HERE}.learning:RecallLearningSettings", {"learner": "ppo"}, ("query", "alignment_rate"), cores=False,
     ),
-    "r2d2": Learner(
+    "r2d2": LearningMethod(
         "By values learned from a replay, step by step.", f"{_HERE}.setup:make_r2d2",
         "icy.s2b.agents.r2d2.learning:R2D2Settings", {"players": "listener", "sad": False},
         ("network", "speaker", "shared"), presets=f"{_HERE}.setup:PRESETS", memories=False,
@@ -43,8 +43,8 @@ LEARNERS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecallSetup(Setup):
-    """All that can change the numbers of a training in the recall task, except its seed; see Setup.
+class RecallTask(AgentTask):
+    """All that can change the numbers of a training in the recall task, except its seed; see AgentTask.
 
     `game` holds the settings of the task.
     """
@@ -52,7 +52,7 @@ class RecallSetup(Setup):
     speaker: str = ""
 
     @property
-    def how(self) -> Learner:
+    def how(self) -> LearningMethod:
         """How it learns."""
         return LEARNERS[self.learner]
 
@@ -74,7 +74,7 @@ def core_and_learner(given: str) -> tuple[str, str]:
     return found, "ppo" if found == MEMORY else "r2d2"
 
 
-def make_memory(setup: Setup, seed: int) -> RecallMemoryLearning:
+def make_memory(setup: AgentTask, seed: int) -> RecallMemoryLearning:
     """Make the training of the attention memory."""
     task: Any = setup.game_settings()
     with torch.random.fork_rng(devices=[]):
@@ -84,7 +84,7 @@ def make_memory(setup: Setup, seed: int) -> RecallMemoryLearning:
     return RecallMemoryLearning(model, task, settings, seed)
 
 
-def make_r2d2(setup: Setup, seed: int) -> RecallR2D2:
+def make_r2d2(setup: AgentTask, seed: int) -> RecallR2D2:
     """Make the training of a core by R2D2."""
     settings, task = setup.learner_settings(), setup.game_settings()
     network = network_settings(setup, settings.network)

@@ -16,7 +16,7 @@ from icy.records.kept import choices
 from icy.records.kinds import kind_of
 from icy.records.record import Record, checked_accuracy, model_file, record_key
 from icy.training.job import Replicate
-from icy.training.pairs.job import KeptSide, PairJob
+from icy.training.pairs.pair_job import PairJob, SavedSide
 from icy.training.weights import require_version
 
 from .results import ProbeResult
@@ -35,7 +35,7 @@ def with_kept_models(jobs: Sequence[PairJob], path: str | Path) -> list[PairJob]
         StoreError: there are no results, or a model or a grammar is of another version now.
         InvalidSettingError: a pair from scratch, or a model that was not kept, or was in several ways.
     """
-    if any(r.grammar == SCRATCH for job in jobs for r in job.replicates):
+    if any(r.condition == SCRATCH for job in jobs for r in job.replicates):
         raise InvalidSettingError("Pairs from scratch take no models: say with `pretrain` after which grammars.")
     found = ProbeResult.load(path)
     probes = [r for r in found.records if kind_of(r).name == "probe" and not r["failed"]]
@@ -57,17 +57,17 @@ def _with_models(job: PairJob, probes: ProbeResult) -> PairJob:
     return replace(job, protocol=protocol, pretrained="+".join(min(row) for row in rows), learnt=learnt)
 
 
-def _kept(record: Record, source: str) -> KeptSide:
+def _kept(record: Record, source: str) -> SavedSide:
     accuracy = checked_accuracy(record)
     learnt = record["reason"] == "target" or accuracy >= record["target"]
-    return KeptSide(source, str(model_file(record)), record["steps"], accuracy, learnt)
+    return SavedSide(source, str(model_file(record)), record["steps"], accuracy, learnt)
 
 
 def _record(job: PairJob, side: str, replicate: Replicate, probes: ProbeResult) -> Record:
     """Return the one record of a side's model, grammar and seed under the sizes of a pair."""
     task = job.task.alone(side, job.task.pretrain_representation)
     wanted = {
-        "model": task.entry.qualified, "grammar": content_name(replicate.grammar), "seed": replicate.seed,
+        "model": task.entry.qualified, "grammar": content_name(replicate.condition), "seed": replicate.seed,
         "meanings": str(task.space), "vocab_size": task.vocab_size, "word_length": task.word_length,
         "hidden_size": task.hidden_size, "representation": task.representation, "options": dict(task.options),
     }  # fmt: skip
@@ -81,11 +81,11 @@ def _record(job: PairJob, side: str, replicate: Replicate, probes: ProbeResult) 
             f"{name} {value}" for name, value in wanted.items() if name not in ("model", "grammar", "seed")
         )
         raise InvalidSettingError(
-            f"{probes.folder} has no kept model of {wanted['model']} on {replicate.grammar} with seed {replicate.seed} "
-            f"({sizes}): probe it with keep_models (--keep-models), or leave out pretrained."
+            f"{probes.folder} has no kept model of {wanted['model']} on {replicate.condition} with seed "
+            f"{replicate.seed} ({sizes}): probe it with keep_models (--keep-models), or leave out pretrained."
         )
     require_version(found[0], "model", task.entry.full_version)
-    require_version(found[0], "grammar", grammar_version(replicate.grammar))
+    require_version(found[0], "grammar", grammar_version(replicate.condition))
     return found[0]
 
 

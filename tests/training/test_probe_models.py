@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from icy.records.record import Record
-from icy.training.kept import spoken
+from icy.training.probe_models import spoken
 
 
 class Says(nn.Module):

@@ -13,9 +13,9 @@ import icy
 from icy.experiments.plan import make_plan
 from icy.experiments.results import ProbeResult
 from icy.games.comparison import GameChanges, compare
-from icy.games.course import Course
+from icy.games.game_stack import GameStack
 from icy.games.jobs import game_jobs
-from icy.games.kept import kept_agents
+from icy.games.saved_agents import kept_agents
 from icy.games.spec import GamesSpec
 from icy.metrics import cbm
 from icy.records.store import CHECKPOINTS
@@ -38,7 +38,7 @@ def learned(seeds: list[int], kinds: str = "auto", **given: Any) -> dict[Replica
     """Return the weights of each replicate after some updates as one stack."""
     asked = {**TINY, **given, "settings": FEW, "seeds": seeds, "distractor_kind": kinds}
     (job,) = game_jobs(GamesSpec.asked(**asked))
-    course = Course(job, job.replicates)
+    course = GameStack(job, job.replicates)
     course.advance(job.setup.steps)
     return {runner.replicate: course.learner.weights(place) for place, runner in enumerate(course.runners)}
 
@@ -127,7 +127,7 @@ def interrupted(out: Path, seeds: list[int], until: int) -> None:
     """Train some seeds as one stack, and leave their checkpoints after so many updates."""
     given = {**TINY, "settings": FEW, "seeds": seeds, "out": str(out), "steps": 12}
     (row,) = make_plan(GamesSpec.asked(**given)).rows
-    course = Course(row.job, row.job.replicates, Checkpoints(row.job))
+    course = GameStack(row.job, row.job.replicates, Checkpoints(row.job))
     course._evaluate(None)
     course.advance(until)
     course.save()
@@ -138,13 +138,13 @@ def test_replicates_that_are_not_equally_far_go_on_apart(tmp_path: Path, monkeyp
     interrupted(tmp_path, [123, 124], 4)
     interrupted(tmp_path, [125], 5)
     begun: list[tuple[int, int]] = []
-    real = Course.outcomes
+    real = GameStack.outcomes
 
     def outcomes(self: Any, report: Any) -> Any:
         begun.append((self.updates, len(self.runners)))
         return real(self, report)
 
-    monkeypatch.setattr(Course, "outcomes", outcomes)
+    monkeypatch.setattr(GameStack, "outcomes", outcomes)
     train(tmp_path, seeds=4)
     assert begun == [(5, 1), (4, 2), (0, 1)]
     train(tmp_path / "whole", seeds=4)

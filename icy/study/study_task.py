@@ -27,7 +27,7 @@ def player_entry(name: str) -> Entry:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Setup:
+class StudyTask:
     """All that can change the numbers of a game, but grammar and instance.
 
     Attributes:

@@ -15,7 +15,7 @@ from icy.records.record import Record
 from icy.s2b.settings import GameSettings
 from icy.training.job import ExpectedSteps, Job, Replicate
 
-from .setup import SAME_PRESETS, Learner, Setup, core_name, find_learner, speaker_name
+from .agent_task import SAME_PRESETS, AgentTask, LearningMethod, core_name, find_learner, speaker_name
 from .spec import S2BSpec
 
 QUICK_OBSERVATIONS = 20_000  # of learners that count these
@@ -35,14 +35,14 @@ class AgentJob(Job):
         eoa: number of episodes whose languages new listeners are to acquire at the end.
     """
 
-    setup: Setup
+    setup: AgentTask
     episodes: int = 1000
     report_every: int = 20
     checkpoints: bool = field(default=True, kw_only=True)
     eoa: int = 0
 
     kind = "s2b"
-    trainer = "icy.s2b.agents.course:train"
+    trainer = "icy.s2b.agents.agent_run:train"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -65,7 +65,7 @@ class AgentJob(Job):
         own = {name: value for name, value in game.items() if name not in NAMED and value != usual[name]}
         return {
             "model": self.name,
-            "grammar": replicate.grammar,
+            "grammar": replicate.condition,
             "seed": replicate.seed,
             "values": f"{game['least']}-{game['most']}",
             **{name: game[name] for name in ON_AXES if name != "most"},
@@ -109,7 +109,7 @@ class AgentJob(Job):
 
     def rehearse(self, updates: int) -> float:
         """Return the seconds of one update of all seeds."""
-        timed = cast("Callable[[AgentJob, int], float]", load_object(f"{__package__}.course:seconds_per_update"))
+        timed = cast("Callable[[AgentJob, int], float]", load_object(f"{__package__}.agent_run:seconds_per_update"))
         return timed(self, updates) * len(self.replicates)
 
     def summary(self, record: Record) -> str:
@@ -120,7 +120,7 @@ class AgentJob(Job):
         )
 
 
-def _registered(setup: Setup) -> list[Entry]:
+def _registered(setup: AgentTask) -> list[Entry]:
     """Return the entries of the core and the speaker, of those that are registered."""
     found = (registry.find(CORE, setup.core), registry.find(SPEAKER, setup.speaker))
     return [entry for entry in found if entry is not None]
@@ -165,7 +165,7 @@ def agent_jobs(spec: S2BSpec) -> list[AgentJob]:
     return list(jobs.values())
 
 
-def _setups(spec: S2BSpec) -> Iterable[Setup]:
+def _setups(spec: S2BSpec) -> Iterable[AgentTask]:
     """Return the setups of a spec, in the order of its arguments."""
     preset = SAME_PRESETS.get(spec.preset, spec.preset)
     games = [
@@ -177,7 +177,7 @@ def _setups(spec: S2BSpec) -> Iterable[Setup]:
         asked = asked_settings(spec, core, learner, find_learner(learner))
         for game, deaf in product(games, (False, True) if spec.deaf else (False,)):
             settings = find_learner(learner).complete(core, asked, preset, game)
-            yield Setup(
+            yield AgentTask(
                 core=core,
                 learner=learner,
                 game=asdict(game),
@@ -191,7 +191,7 @@ def _setups(spec: S2BSpec) -> Iterable[Setup]:
             )
 
 
-def asked_settings(spec: Any, core: str, learner: str, how: Learner) -> dict[str, Any]:
+def asked_settings(spec: Any, core: str, learner: str, how: LearningMethod) -> dict[str, Any]:
     """Return the settings of a learner that were asked for, with the length of the training where it is one of them."""
     known = [one.name for one in fields(how.settings_class(core))]
     lengths = {"updates": spec.updates, "observations": spec.observations}
@@ -219,7 +219,7 @@ def _game(spec: S2BSpec, own: Mapping[str, int]) -> GameSettings:
     return GameSettings.of(**given)
 
 
-def count_parameters(setup: Setup) -> dict[str, int]:
+def count_parameters(setup: AgentTask) -> dict[str, int]:
     """Count the parameters, which shows as well that the setup can be made.
 
     Raises:

@@ -107,7 +107,7 @@ class PairTask:
 
 
 @dataclass(frozen=True)
-class KeptSide:
+class SavedSide:
     """One side of a pair as a probe left it.
 
     Attributes:
@@ -149,7 +149,7 @@ class PairJob(LanguageJob):
     protocol: EndToEndProtocol
     settings: TrainingSettings
     pretrained: str = ""
-    learnt: Mapping[tuple[str, Replicate], KeptSide] = field(default_factory=dict, repr=False)
+    learnt: Mapping[tuple[str, Replicate], SavedSide] = field(default_factory=dict, repr=False)
     checkpoints: bool = field(default=True, kw_only=True)
 
     kind = "e2e"
@@ -168,7 +168,7 @@ class PairJob(LanguageJob):
 
     def config(self, replicate: Replicate) -> dict[str, Any]:
         """Return all choices that can change the numbers of a pair."""
-        task, scratch = self.task, replicate.grammar == SCRATCH
+        task, scratch = self.task, replicate.condition == SCRATCH
         before = {} if scratch else {"pretrain_representation": task.pretrain_representation}
         before |= {"pretrained": self.pretrained} if self.pretrained and not scratch else {}
         return {
@@ -188,7 +188,7 @@ class PairJob(LanguageJob):
 
     def versions(self, replicate: Replicate) -> dict[str, str]:
         """Return the versions of both models, of the grammar if there is one, and of the protocol."""
-        grammar = {} if replicate.grammar == SCRATCH else {"grammar": grammar_version(replicate.grammar)}
+        grammar = {} if replicate.condition == SCRATCH else {"grammar": grammar_version(replicate.condition)}
         return {"model": self.task.entry.full_version, **grammar, "protocol": str(self.protocol.version)}
 
     def for_travel(self) -> PairJob:
@@ -258,4 +258,4 @@ class PairJob(LanguageJob):
         }
         told = " and ".join(f"the {side} ({reading:.3f})" for side, reading in slow.items())
         within = "in the probe" if self.pretrained else f"within {counted(self.settings.max_steps, 'update')}"
-        return f"pre-training did not reach {self.protocol.target} {within}: {told} on {outcome.replicate.grammar}"
+        return f"pre-training did not reach {self.protocol.target} {within}: {told} on {outcome.replicate.condition}"

@@ -10,38 +10,38 @@ from typing import Any
 from torch import Tensor
 
 from icy.records.record import Record
-from icy.training.cards import Kept
+from icy.training.cards import SavedModel
 
 from .final import kept_model
-from .job import GameJob
+from .game_job import GameJob
+from .game_task import GameTask
 from .model import GameModel
-from .setup import Setup
 
 
 def model_of_record(record: Record, weights: Mapping[str, Tensor]) -> GameModel:
     """Return the trained agents of a record. Errors as for `icy.training.weights.restore`."""
-    setup = Setup.of_config(record["config"]["settings"]["setup"])
+    setup = GameTask.of_config(record["config"]["settings"]["setup"])
     return kept_model(setup, record["seed"], dict(weights))
 
 
 @dataclass(frozen=True)
-class KeptAgents(Kept):
+class SavedAgents(SavedModel):
     """A sender and a receiver in a file."""
 
     kind = GameJob.kind
     what = "agents"
 
     @property
-    def setup(self) -> Setup:
+    def setup(self) -> GameTask:
         """What was trained."""
-        return Setup.of_config(self.card["setup"])
+        return GameTask.of_config(self.card["setup"])
 
     @property
     def distractor_kind(self) -> str:
         """Kind of the distractors beside which they learned."""
         return str(self.card["grammar"])
 
-    def model(self, setup: Setup | None = None) -> GameModel:
+    def model(self, setup: GameTask | None = None) -> GameModel:
         """Return them, in evaluation mode.
 
         Args:
@@ -53,7 +53,7 @@ class KeptAgents(Kept):
         return kept_model(self.setup if setup is None else setup, self.card["seed"], self.weights())
 
 
-def kept_agents(path: str | Path, **where: Any) -> list[KeptAgents]:
+def kept_agents(path: str | Path, **where: Any) -> list[SavedAgents]:
     """Return the agents of a results folder, a pack, or a .safetensors file.
 
     Args:
@@ -64,4 +64,4 @@ def kept_agents(path: str | Path, **where: Any) -> list[KeptAgents]:
         StoreError: there are none.
         UnknownNameError: something that these records do not say.
     """
-    return KeptAgents.found(path, **where)
+    return SavedAgents.found(path, **where)

@@ -15,9 +15,9 @@ from icy.training.checkpoints import Checkpoint, sweep_checkpoints
 from icy.training.job import Job, Outcome, Reading, Replicate, Report
 
 from .acquisition import ease_of_acquisition
-from .job import AgentJob
-from .kept import packed_networks
-from .training import Training
+from .agent_job import AgentJob
+from .saved_networks import packed_networks
+from .training import AgentTraining
 
 log = logging.getLogger(__name__)
 FLOOR_EPISODES = 250  # at most, of the evaluation at the end, for those who never listen
@@ -36,12 +36,12 @@ def train(job: Job, report: Report | None = None, course_class: Any = None) -> I
     if job.checkpoints:
         sweep_checkpoints(job.folder)
     for replicate in job.replicates:
-        course = (course_class or Course)(job, replicate)
+        course = (course_class or AgentRun)(job, replicate)
         yield course.outcome(report)
         course.checkpoint.forget()  # only now, as its record is on file
 
 
-class Course:
+class AgentRun:
     """One training from its beginning, or from its last checkpoint, to its end."""
 
     def __init__(self, job: AgentJob, replicate: Replicate) -> None:
@@ -165,7 +165,7 @@ def _floor(game: tuple[tuple[str, Any], ...], episodes: int) -> float:
 def seconds_per_update(job: AgentJob, updates: int) -> float:
     """Return the seconds of an update of one agent with its share of readings; the first, which deals, is left out."""
     settings = {**job.setup.settings, **({"least": 0} if "least" in job.setup.settings else {})}  # no replay to fill
-    training: Training = replace(job.setup, settings=settings).training(0)
+    training: AgentTraining = replace(job.setup, settings=settings).training(0)
     began, done = time.perf_counter(), 1
     training.run(1)
     if time.perf_counter() - began < REHEARSED_SECONDS:

@@ -22,7 +22,7 @@ IMAGE_AXES = 3  # of an object that is an image
 
 
 @dataclass(frozen=True, kw_only=True)
-class Setup:
+class GameTask:
     """All that can change the numbers of a training, but its seed and the kind of its distractors.
 
     Attributes:
@@ -135,7 +135,7 @@ class Setup:
 
     def changes(self) -> dict[str, Any]:
         """Return what differs from the usual, by names that users give, where a table has no column for it."""
-        usual = Setup(world=self.world, word_size=self.word_size, message_length=self.message_length)
+        usual = GameTask(world=self.world, word_size=self.word_size, message_length=self.message_length)
         turns = differing(self.turns, replace(usual.turns, rule_length=self.turns.rule_length))
         shown = {"targets", "distractors", "distractor_kind"}
         options = ("world", "channel", "perception", "sender", "receiver")
@@ -169,7 +169,7 @@ def usual_word_size(channel: str, concepts: int, levels: int = 2) -> int:
     return digits
 
 
-def require_words(setup: Setup) -> None:
+def require_words(setup: GameTask) -> None:
     """Refuse words of which there is no choice.
 
     Raises:

@@ -10,12 +10,12 @@ from icy.training.job import Job, Outcome, Reading, Replicate, Report
 
 from .game import Game, Trial
 from .game.course import card_order
-from .job import StudyJob
 from .measures import game_measures, item_measures, language_measures
 from .players.base import Seat, StudyPlayer
 from .players.logs import Asked, Log, evidence, read_logs
 from .players.sitting import Played, play
-from .setup import CONVERGED, PLAYED, YOKED, Setup, player_entry
+from .study_job import StudyJob
+from .study_task import CONVERGED, PLAYED, YOKED, StudyTask, player_entry
 
 
 @dataclass(frozen=True)
@@ -48,16 +48,16 @@ def train(job: Job, report: Report | None = None) -> Iterator[Outcome]:
         yield outcome
 
 
-def result_of(setup: Setup, replicate: Replicate) -> tuple[Game, Result]:
+def result_of(setup: StudyTask, replicate: Replicate) -> tuple[Game, Result]:
     """Play one game, and return its rules and what came of it."""
     game = _game_of(setup, replicate)
     return game, PROTOCOL_RESULTS[setup.protocol](setup, game, replicate)
 
 
-def _game_of(setup: Setup, replicate: Replicate) -> Game:
+def _game_of(setup: StudyTask, replicate: Replicate) -> Game:
     if setup.digest:
         return games_in(setup.yoked_to, setup.digest)[replicate.seed].game
-    return setup.game_of(replicate.grammar, replicate.seed)
+    return setup.game_of(replicate.condition, replicate.seed)
 
 
 @lru_cache(maxsize=2)
@@ -84,14 +84,14 @@ def _outcome(replicate: Replicate, game: Game, result: Result, seconds: float, l
 # -- protocols ---------------------------------------------------------------------------------------------------------
 
 
-def _played(setup: Setup, game: Game, replicate: Replicate) -> Result:
+def _played(setup: StudyTask, game: Game, replicate: Replicate) -> Result:
     """Play the game as people do."""
     player = setup.made()
     state = play(game, player, game.seed).state
     return Result(state.trials, game_measures(game, state), _updates(player))
 
 
-def _converged(setup: Setup, game: Game, replicate: Replicate) -> Result:
+def _converged(setup: StudyTask, game: Game, replicate: Replicate) -> Result:
     """Learn all cards by heart, then answer the held-out items."""
     player, cut = setup.made(), False
     player.begin(Seat(game.settings.content, game.seed))
@@ -113,7 +113,7 @@ def _converged(setup: Setup, game: Game, replicate: Replicate) -> Result:
     return Result(trials, item_measures(trials), _updates(player), cut)
 
 
-def _yoked(setup: Setup, game: Game, replicate: Replicate) -> Result:
+def _yoked(setup: StudyTask, game: Game, replicate: Replicate) -> Result:
     """Follow another player's game: be shown what it was shown, and asked when it was asked."""
     player, values = setup.made(), game.settings.content.values
     player.begin(Seat(game.settings.content, game.seed))
@@ -131,14 +131,14 @@ def _yoked(setup: Setup, game: Game, replicate: Replicate) -> Result:
     return Result(tuple(ours), numbers | agreement, _updates(player))
 
 
-def _followed(setup: Setup, game: Game, replicate: Replicate) -> Played:
+def _followed(setup: StudyTask, game: Game, replicate: Replicate) -> Played:
     """Return the game that is followed: one of a file, or one that a simulated player plays now."""
     if setup.digest:
         return games_in(setup.yoked_to, setup.digest)[replicate.seed].played()
     return play(game, player_entry(setup.yoked_to).create(), game.seed)
 
 
-PROTOCOL_RESULTS: Mapping[str, Callable[[Setup, Game, Replicate], Result]] = {
+PROTOCOL_RESULTS: Mapping[str, Callable[[StudyTask, Game, Replicate], Result]] = {
     PLAYED: _played,
     CONVERGED: _converged,
     YOKED: _yoked,

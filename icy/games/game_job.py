@@ -14,8 +14,8 @@ from icy.records.record import Record
 from icy.training.job import ExpectedSteps, Job, Replicate
 from icy.training.work import Work
 
+from .game_task import IMAGE_AXES, GameTask
 from .presets import preset_changes
-from .setup import IMAGE_AXES, Setup
 
 CONVOLUTIONS = 4  # times as long as products of matrices take for an operation, measured with conv4 on one core
 POOLED = 10  # pixels for each position at which a weight of conv4 is used, about, as later layers have fewer
@@ -29,11 +29,11 @@ class GameJob(Job):
         setup: what is trained.
     """
 
-    setup: Setup
+    setup: GameTask
     checkpoints: bool = field(default=True, kw_only=True)
 
     kind = "games"
-    trainer = "icy.games.course:train"
+    trainer = "icy.games.game_stack:train"
 
     @property
     def name(self) -> str:
@@ -62,7 +62,7 @@ class GameJob(Job):
         setup = self.setup
         return {
             "model": self.name,
-            "grammar": replicate.grammar,
+            "grammar": replicate.condition,
             "seed": replicate.seed,
             "representation": setup.channel,
             "vocab_size": setup.word_size,
@@ -96,7 +96,7 @@ class GameJob(Job):
 
     def work(self) -> Work:
         """Count an update of the agents, whose perception of images is most of it."""
-        count = cast("Callable[[Setup], Work]", load_object(f"{__package__}.work:work_of_game"))
+        count = cast("Callable[[GameTask], Work]", load_object(f"{__package__}.work:work_of_game"))
         work = count(self.setup)
         images = len(self.setup.made_world.shape) == IMAGE_AXES
         return replace(work, weight=CONVOLUTIONS) if images else work
@@ -111,12 +111,12 @@ class GameJob(Job):
 
     def rehearse(self, updates: int) -> float:
         """Return the seconds of one update of all replicates."""
-        timed = cast("Callable[[GameJob, int], float]", load_object(f"{__package__}.course:seconds_per_update"))
+        timed = cast("Callable[[GameJob, int], float]", load_object(f"{__package__}.game_stack:seconds_per_update"))
         return timed(self, updates)
 
     def conditions_text(self) -> str | None:
         """Return what its replicates are trained on."""
-        kinds = sorted({r.grammar for r in self.replicates})
+        kinds = sorted({r.condition for r in self.replicates})
         return f"Distractors: {' and '.join(kinds)}." if kinds else None
 
     def summary(self, record: Record) -> str:

@@ -25,14 +25,14 @@ from icy.training.lockstep import Lockstep, in_groups
 
 from .evaluation import matching, similarity
 from .final import evaluated
-from .job import GameJob
+from .game_job import GameJob
+from .game_task import IMAGE_AXES, GameTask
 from .model import game_loss, make_game_model
 from .playing import looks, packed, spoken
-from .runner import Runner
-from .setup import IMAGE_AXES, Setup
+from .runner import GameProgress
 from .turns import TEST, TRAINING, VALIDATION, Turns
 
-RESUMED = tuple(f.name for f in fields(Runner) if f.name != "replicate")  # what a checkpoint has of each
+RESUMED = tuple(f.name for f in fields(GameProgress) if f.name != "replicate")  # what a checkpoint has of each
 PEAK = 1.4  # times what a forward pass keeps: measured with conv4 on batches of 2 to 8
 FINAL_PLAYS = 3  # evaluations of the final weights: held-out rules, seen ones, and relaxed messages
 SCORING = 2e-3  # seconds for the scores of a turn of the last evaluation, on one core of a server
@@ -43,10 +43,10 @@ def train(job: Job, report: Report | None = None) -> Iterator[Outcome]:
     """Train the replicates of a job as a stack, or as several where checkpoints are of different steps; see Job."""
     job = cast(GameJob, job)
     make_current(job.device)
-    return in_groups(job, lambda part, checkpoints: Course(part, part.replicates, checkpoints).outcomes(report))
+    return in_groups(job, lambda part, checkpoints: GameStack(part, part.replicates, checkpoints).outcomes(report))
 
 
-class Course(Lockstep):
+class GameStack(Lockstep):
     """A stack of replicates from its beginning, or from its last checkpoint, to its end.
 
     Args:
@@ -62,9 +62,9 @@ class Course(Lockstep):
         setup, device = job.setup, torch.device(job.device)
         self.job, self.setup = job, setup
         self.world, self.device = setup.made_world, device
-        self.runners = [Runner(replicate) for replicate in replicates]
+        self.runners = [GameProgress(replicate) for replicate in replicates]
         seeds = [r.seed for r in replicates]
-        self.turns = Turns(self.world, [setup.of_turns(r.grammar) for r in replicates], seeds, device)
+        self.turns = Turns(self.world, [setup.of_turns(r.condition) for r in replicates], seeds, device)
         self.keys = torch.tensor([stream_key(s, "games", "noise") for s in seeds], device=device, dtype=torch.int64)
         self._require_memory(len(seeds))
         self._resume()
@@ -199,12 +199,12 @@ class Course(Lockstep):
         found = self.checkpoints.resumed(replicates, self._make_learner, RESUMED)
         self.learner, self.updates = found.learner, found.updates
         if found.own:
-            self.runners = [Runner(r.replicate, **own) for r, own in zip(self.runners, found.own, strict=True)]
+            self.runners = [GameProgress(r.replicate, **own) for r, own in zip(self.runners, found.own, strict=True)]
 
 
 def seconds_per_update(job: GameJob, updates: int) -> float:
     """Return the seconds of an update of all replicates with its share of the evaluations, the first few left out."""
-    course = Course(job, job.replicates)
+    course = GameStack(job, job.replicates)
     course.advance(1)
     began = time.perf_counter()
     course.advance(1 + max(updates, 1))
@@ -213,7 +213,7 @@ def seconds_per_update(job: GameJob, updates: int) -> float:
     return update * (1 + _evaluations(job.setup) / job.setup.steps) + scoring / job.setup.steps
 
 
-def _evaluations(setup: Setup) -> float:
+def _evaluations(setup: GameTask) -> float:
     """Return how many updates all evaluations take as long as: their turns are played forward alone."""
     learning = setup.learning
     count = setup.steps / learning.epoch + FINAL_PLAYS

@@ -12,17 +12,17 @@ from icy.core.errors import InvalidSettingError, unknown
 from icy.core.fields import differing
 from icy.core.text import counted, names_in
 from icy.records.record import Record
-from icy.s2b.agents.course import FINAL_SEED, FLOOR_EPISODES, Course
-from icy.s2b.agents.course import train as train_courses
-from icy.s2b.agents.job import READINGS, AgentJob, asked_settings, count_parameters
-from icy.s2b.agents.kept import Weights, restored
-from icy.s2b.agents.setup import SAME_PRESETS
+from icy.s2b.agents.agent_job import READINGS, AgentJob, asked_settings, count_parameters
+from icy.s2b.agents.agent_run import FINAL_SEED, FLOOR_EPISODES, AgentRun
+from icy.s2b.agents.agent_run import train as train_courses
+from icy.s2b.agents.agent_task import SAME_PRESETS
+from icy.s2b.agents.saved_networks import Weights, restored
 from icy.s2b.recall import RecallSettings
 from icy.s2b.stimuli import REPRESENTATIONS
 from icy.training.job import Job, Outcome, Replicate, Report
 
 from .floors import recall_floors
-from .setup import LEARNERS, RecallSetup, core_and_learner
+from .recall_task import LEARNERS, RecallTask, core_and_learner
 from .spec import RecallSpec
 
 
@@ -38,9 +38,9 @@ class RecallJob(AgentJob):
         setup = self.setup
         return {
             "model": self.name,
-            "grammar": replicate.grammar,
+            "grammar": replicate.condition,
             "seed": replicate.seed,
-            "stimuli": replicate.grammar,
+            "stimuli": replicate.condition,
             "options": {
                 **_changes(cast(RecallSettings, setup.game_settings())),
                 **setup.options,
@@ -100,14 +100,14 @@ def recall_jobs(spec: RecallSpec) -> list[RecallJob]:
     return list(jobs.values())
 
 
-def _setup(spec: RecallSpec, given: str, stimuli: str) -> RecallSetup:
+def _setup(spec: RecallSpec, given: str, stimuli: str) -> RecallTask:
     if stimuli not in REPRESENTATIONS:
         raise unknown("representation of stimuli", stimuli, REPRESENTATIONS)
     core, learner = core_and_learner(given)
     task = RecallSettings.of(compat=spec.compat or None, **{**spec.task, "representation": stimuli})
     asked, preset = asked_settings(spec, core, learner, LEARNERS[learner]), SAME_PRESETS.get(spec.preset, spec.preset)
     settings = LEARNERS[learner].complete(core, asked, preset, cast(Any, task))
-    return RecallSetup(
+    return RecallTask(
         core=core,
         learner=learner,
         game=asdict(task),
@@ -121,8 +121,8 @@ def _setup(spec: RecallSpec, given: str, stimuli: str) -> RecallSetup:
 # -- training ----------------------------------------------------------------------------------------------------------
 
 
-class RecallCourse(Course):
-    """One training in the recall task; see Course."""
+class RecallRun(AgentRun):
+    """One training in the recall task; see AgentRun."""
 
     def _extra(self, scores: Mapping[str, float]) -> dict[str, float]:
         task = cast(RecallSettings, self.job.setup.game_settings())
@@ -133,10 +133,10 @@ class RecallCourse(Course):
 
 def train(job: Job, report: Report | None = None) -> Iterator[Outcome]:
     """Train the agents of a job one after the other; see Job."""
-    yield from train_courses(job, report, RecallCourse)
+    yield from train_courses(job, report, RecallRun)
 
 
 def kept_networks(record: Record, weights: Weights) -> nn.Module:
     """Return the trained networks of a record, by their names."""
-    setup = RecallSetup.of_config(record["config"]["settings"]["setup"])
+    setup = RecallTask.of_config(record["config"]["settings"]["setup"])
     return restored(setup, record["seed"], weights).module

@@ -16,12 +16,12 @@ from icy.experiments.plan import make_plan
 from icy.experiments.results import ProbeResult, read_results
 from icy.experiments.run import stacks_of
 from icy.experiments.sweep import make_sweep, sweep_spec
-from icy.study.course import train
-from icy.study.job import StudyJob, study_jobs
 from icy.study.players.logs import Log, write_logs
 from icy.study.players.memory import Memoriser
 from icy.study.players.sitting import play
+from icy.study.simulate import train
 from icy.study.spec import StudySpec
+from icy.study.study_job import StudyJob, study_jobs
 from tests.study.game.helpers import game_of
 
 SHORT: dict[str, Any] = {
@@ -97,7 +97,7 @@ def test_numbers_do_not_depend_on_company(played: ProbeResult) -> None:
     }
     assert len(stacks_of(plan.rows[0], "cpu", 4)) > 1
     assert whole == alone
-    assert {(r.grammar, r.seed): a for r, a in whole.items()} == filed
+    assert {(r.condition, r.seed): a for r, a in whole.items()} == filed
 
 
 def test_what_is_on_file_is_not_played_again(played: ProbeResult) -> None:

@@ -19,8 +19,8 @@ from .game import GameSettings, instance_of
 from .game.datasets import DATASETS
 from .game.settings import PRESETS
 from .players.logs import digest_of, read_logs
-from .setup import CONVERGED, PROTOCOLS, YOKED, Setup, player_entry
 from .spec import StudySpec
+from .study_task import CONVERGED, PROTOCOLS, YOKED, StudyTask, player_entry
 
 LOGS = ".jsonl"  # suffix of files of games
 
@@ -33,10 +33,10 @@ class StudyJob(Job):
         setup: who plays, and how.
     """
 
-    setup: Setup
+    setup: StudyTask
 
     kind = "study"
-    trainer = "icy.study.course:train"
+    trainer = "icy.study.simulate:train"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -57,7 +57,7 @@ class StudyJob(Job):
     def entries(self) -> list[Entry]:
         """The kind of job, the player with its cell, and the grammars."""
         entry = self.setup.entry
-        names = dict.fromkeys(name for r in self.replicates for name in r.grammar.split("+"))
+        names = dict.fromkeys(name for r in self.replicates for name in r.condition.split("+"))
         grammars = [registry.get(name, "grammar") for name in names]
         return [*super().entries, entry, *([entry.cell] if entry.cell else []), *grammars]
 
@@ -68,7 +68,7 @@ class StudyJob(Job):
         most = {"most": setup.most} if setup.learns and setup.protocol == CONVERGED else {}
         return {
             "model": self.name,
-            "grammar": replicate.grammar,
+            "grammar": replicate.condition,
             "seed": replicate.seed,
             "dataset": setup.game.dataset,
             "protocol": setup.protocol,
@@ -92,7 +92,7 @@ class StudyJob(Job):
 
     def versions(self, replicate: Replicate) -> dict[str, str]:
         """Return the versions of the kind of job, the player and the grammar."""
-        own = {"model": self.setup.entry.full_version, "grammar": grammar_version(replicate.grammar)}
+        own = {"model": self.setup.entry.full_version, "grammar": grammar_version(replicate.condition)}
         return super().versions(replicate) | own
 
     def length(self, baseline: float | None) -> int | None:
@@ -132,7 +132,7 @@ def study_jobs(spec: StudySpec) -> list[StudyJob]:
     return list({job.row: job for job in jobs}.values())  # players that do not learn have no representation
 
 
-def _job(spec: StudySpec, setup: Setup, preset: str) -> StudyJob:
+def _job(spec: StudySpec, setup: StudyTask, preset: str) -> StudyJob:
     grammars = [canonical_name(name) for name in names_in("grammar", spec.grammar, expand_grammars("all", "sender"))]
     if setup.digest:
         replicates = _replicates_in(setup, grammars)
@@ -143,7 +143,7 @@ def _job(spec: StudySpec, setup: Setup, preset: str) -> StudyJob:
     return StudyJob(setup, replicates=tuple(replicates), parameters=_parameters(setup), preset=preset)
 
 
-def _replicates_in(setup: Setup, grammars: Iterable[str]) -> list[Replicate]:
+def _replicates_in(setup: StudyTask, grammars: Iterable[str]) -> list[Replicate]:
     """Return the games of a file that are of the condition; their numbers are those of the lines."""
     found = [
         Replicate(log.game.settings.grammar, number)
@@ -155,7 +155,7 @@ def _replicates_in(setup: Setup, grammars: Iterable[str]) -> list[Replicate]:
     return found
 
 
-def _setups(spec: StudySpec) -> Iterator[tuple[Setup, str]]:
+def _setups(spec: StudySpec) -> Iterator[tuple[StudyTask, str]]:
     """Yield the setups of a spec with their presets, in the order of its arguments."""
     known = {
         "player": [entry.name for entry in registry.entries(STUDY_PLAYER)], "dataset": list(DATASETS),
@@ -170,7 +170,7 @@ def _setups(spec: StudySpec) -> Iterator[tuple[Setup, str]]:
         entry = player_entry(player)
         yoked = _yoked_to(spec.yoked_to) if protocol == YOKED else ("", "")
         yield (
-            Setup(
+            StudyTask(
                 player=entry.name,
                 game=GameSettings.of(preset, **{**spec.game, "dataset": dataset}),
                 protocol=protocol,
@@ -195,7 +195,7 @@ def _yoked_to(given: str) -> tuple[str, str]:
     return registry.get(given, STUDY_PLAYER).name, ""
 
 
-def _parameters(setup: Setup) -> dict[str, int]:
+def _parameters(setup: StudyTask) -> dict[str, int]:
     """Count the parameters of a sender, which shows as well that the player can be made.
 
     Raises:

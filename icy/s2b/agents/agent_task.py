@@ -12,19 +12,19 @@ from icy.core.lazy import load_object
 from icy.core.registry import SPEAKER, registry
 from icy.s2b.settings import GameSettings
 
-from .training import Training
+from .training import AgentTraining
 
 MEMORIES = ("pairs", "joint")  # cores that are attention memories of whole games
 SAME_PRESETS = {"metarg24": "metarg22"}  # names of one preset, and the one that records have
 
 
 @dataclass(frozen=True)
-class Learner:
+class LearningMethod:
     """A way to learn, which turns a setup into a training.
 
     Attributes:
         description: one line.
-        make: "module:function" of a setup and a seed, which returns the `Training`.
+        make: "module:function" of a setup and a seed, which returns the `AgentTraining`.
         settings: "module:class" of its settings, a dataclass with the number of `updates`. Where its defaults depend on
             the game, `usual(game)` of the class makes them.
         fixed: settings that its name stands for.
@@ -86,31 +86,31 @@ _SIDES = ("speaker", "listener", "seed")
 _R2D2, _OF_R2D2 = f"{__package__}.makers:make_r2d2", f"{__package__}.r2d2.learning:R2D2Settings"
 _CORES = f"{__package__}.networks.learning:"
 
-# A learner comes in with a line here and a function that makes its `Training`.
-LEARNERS: dict[str, Learner] = {
-    "ppo": Learner(
+# A learner comes in with a line here and a function that makes its `AgentTraining`.
+LEARNERS: dict[str, LearningMethod] = {
+    "ppo": LearningMethod(
         "By the rewards of its own decisions alone.", _DEALT, _OF_DEALT, {"learner": "ppo"},
         of_cores=f"{_CORES}CoreLearningSettings",
     ),
-    "supervised": Learner(
+    "supervised": LearningMethod(
         "On the right decisions.",
         _DEALT, _OF_DEALT, {"learner": "supervised"}, of_cores=f"{_CORES}SupervisedCoreSettings",
     ),
-    "r2d2": Learner(
+    "r2d2": LearningMethod(
         "By values learned from a replay, step by step.",
         _R2D2, _OF_R2D2, {"players": "listener", "sad": False}, ("network", "speaker", "shared"),
         presets=f"{__package__}.r2d2.learning:PRESETS", memories=False,
     ),
-    "vdn": Learner(
+    "vdn": LearningMethod(
         "Speaker and listener together by R2D2, with summed values; with sad=true, each is told the other's choices.",
         _R2D2, _OF_R2D2, {"players": "both"}, ("network", "speaker"),
         presets=f"{__package__}.r2d2.learning:PRESETS", memories=False, both=True,
     ),
-    "pair": Learner(
+    "pair": LearningMethod(
         "Speaker and listener together, by reward alone.",
         _PAIR, _OF_PAIR, {"estimator": "reinforce"}, _SIDES, cores=False, both=True,
     ),
-    "pair-gumbel": Learner(
+    "pair-gumbel": LearningMethod(
         "Speaker and listener together, with gradients through the messages.",
         _PAIR, _OF_PAIR, {"estimator": "gumbel"}, _SIDES, cores=False, both=True,
     ),
@@ -118,7 +118,7 @@ LEARNERS: dict[str, Learner] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Setup:
+class AgentTask:
     """All that can change the numbers of a training, but its seed.
 
     Attributes:
@@ -160,7 +160,7 @@ class Setup:
         return asdict(self)
 
     @property
-    def how(self) -> Learner:
+    def how(self) -> LearningMethod:
         """How it learns."""
         return find_learner(self.learner)
 
@@ -186,17 +186,17 @@ class Setup:
         """Return the settings of the game."""
         return GameSettings(**checked(GameSettings, self.game, "setting of the game"))
 
-    def training(self, seed: int) -> Training:
+    def training(self, seed: int) -> AgentTraining:
         """Return the training that it says, at its beginning.
 
         Raises:
             IcyError: what does not go together.
         """
-        make = cast("Callable[[Setup, int], Training]", load_object(self.how.make))
+        make = cast("Callable[[AgentTask, int], AgentTraining]", load_object(self.how.make))
         return make(self, seed)
 
 
-def find_learner(name: str) -> Learner:
+def find_learner(name: str) -> LearningMethod:
     """Return a learner by its name.
 
     Raises:

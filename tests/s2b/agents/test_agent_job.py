@@ -20,11 +20,11 @@ from icy.experiments.sweep import make_sweep, sweep_spec
 from icy.experiments.sweep_file import read_sweep
 from icy.records.store import CHECKPOINTS
 from icy.s2b import AcquisitionSettings, GameSettings, ease_of_acquisition, evaluate, never_listening
-from icy.s2b.agents.job import agent_jobs
-from icy.s2b.agents.kept import kept_agents, one_agent
+from icy.s2b.agents.agent_job import agent_jobs
+from icy.s2b.agents.agent_task import LEARNERS, AgentTask
 from icy.s2b.agents.makers import make_r2d2
 from icy.s2b.agents.r2d2.learning import R2D2Settings
-from icy.s2b.agents.setup import LEARNERS, Setup
+from icy.s2b.agents.saved_networks import kept_agents, one_agent
 from icy.s2b.agents.spec import S2BSpec
 from icy.training.weights import card_of
 from tests.helpers import all_numbers
@@ -81,7 +81,7 @@ def test_every_learner_trains_reads_and_plays(learner: str, tmp_path: Path) -> N
     assert record["grammar"] == ("learned" if LEARNERS[learner].both else "posdis")
     assert record["steps"] == 2
     assert [point[0] for point in record["curve"]] == [0, 2]
-    setup = Setup.of_config(record["config"]["settings"]["setup"])
+    setup = AgentTask.of_config(record["config"]["settings"]["setup"])
     game = setup.game_settings()
     both = LEARNERS[learner].both
     agent = one_agent(tmp_path)
@@ -168,7 +168,7 @@ def test_ease_of_acquisition_of_a_pair_is_measured_if_asked_for(
     learner: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     quickly = partial(ease_of_acquisition, settings=AcquisitionSettings(epochs=2))
-    monkeypatch.setattr("icy.s2b.agents.course.ease_of_acquisition", quickly)
+    monkeypatch.setattr("icy.s2b.agents.agent_run.ease_of_acquisition", quickly)
     tiny = {name: value for name, value in TINY.items() if name != "updates"}
     how = {**tiny, **of_length(learner, 1), "seeds": 1, "most": 3, "episodes": 4}
     result = icy.train("s2b", out=tmp_path, eoa=2, keep_models=True, **how)
@@ -229,7 +229,7 @@ def test_killed_and_resumed_equals_uninterrupted(learner: str, tmp_path: Path, m
     assert 0 < reached < UPDATES
     assert load_records_or_none(out) == []
     seen: list[int] = []
-    monkeypatch.setattr("icy.s2b.agents.course.Course._read", _noting(seen))
+    monkeypatch.setattr("icy.s2b.agents.agent_run.AgentRun._read", _noting(seen))
     icy.train("s2b", out=out, progress=False, **whole)
     assert seen[0] >= reached  # it went on from there
     assert not (out / CHECKPOINTS).exists()
@@ -244,9 +244,9 @@ def load_records_or_none(folder: Path) -> list[Any]:
 
 
 def _noting(seen: list[int]) -> Any:
-    from icy.s2b.agents.course import Course
+    from icy.s2b.agents.agent_run import AgentRun
 
-    real = Course._read
+    real = AgentRun._read
 
     def read(self: Any, report: Any) -> None:
         seen.append(self.training.updates)
@@ -286,7 +286,7 @@ def test_a_training_that_cannot_leave_a_checkpoint_goes_on(
 
 def rows(**given: Any) -> list[tuple[str, str, dict[str, Any]]]:
     found = make_plan(S2BSpec.asked(out="nowhere", seeds=1, **given)).rows
-    return [(row.name, row.job.replicates[0].grammar, row.job.config(row.job.replicates[0])) for row in found]
+    return [(row.name, row.job.replicates[0].condition, row.job.config(row.job.replicates[0])) for row in found]
 
 
 def test_what_is_several_becomes_rows() -> None:
@@ -304,8 +304,8 @@ def test_records_keep_the_printed_settings_apart_from_those_that_had_their_name(
     settings = LEARNERS["r2d2"].complete("LSTM", {}, "near32", job.setup.game_settings())
     later = replace(job.setup, preset="near32", settings=settings)
     old = {**later.config(), "preset": "metarg24"}  # of a record that was filed under the old name
-    assert Setup.of_config(old) == later
-    assert Setup.of_config(old).learner_settings() == R2D2Settings.preset("near32")
+    assert AgentTask.of_config(old) == later
+    assert AgentTask.of_config(old).learner_settings() == R2D2Settings.preset("near32")
 
 
 def test_a_core_that_keeps_parts_apart_goes_without_mixing_layers() -> None:
