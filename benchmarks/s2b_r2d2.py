@@ -17,7 +17,7 @@ import torch
 from about import describe_versions
 
 from icy.s2b import GameSettings
-from icy.s2b.agents.r2d2.learning import R2D2Learning, R2D2Settings
+from icy.s2b.agents.r2d2.r2d2_learning import R2D2Learning, R2D2Settings
 
 PLAYERS: dict[str, dict[str, Any]] = {
     "listener": {},

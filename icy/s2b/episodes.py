@@ -18,9 +18,9 @@ from icy.core.memory import require_memory
 from . import targets
 from .channel import Array, inverses, permutations
 from .distractors import Candidates, widened
+from .episode_streams import EpisodeStreams, Reals, Seeds, Wholes
 from .settings import GameSettings
 from .stimuli import Sections, Spaces, one_hot
-from .streams import EpisodeStreams, Reals, Seeds, Wholes
 from .targets import NOTHING, Targets
 
 

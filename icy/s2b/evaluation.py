@@ -12,13 +12,13 @@ from icy.core.errors import InvalidSettingError
 from icy.core.registry import LISTENER, SPEAKER
 from icy.core.surroundings import standard_state
 from icy.core.text import counted
-from icy.s2b.players.base import Action, Player, name_of, seated
+from icy.s2b.players.interface import Action, Player, name_of, seated
 
+from .episode_streams import Wholes
 from .game import BatchedGame
 from .options import GameOptions
 from .scores import Scores
 from .settings import GameSettings
-from .streams import Wholes
 from .turn import Turn
 
 if TYPE_CHECKING:

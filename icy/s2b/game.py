@@ -17,12 +17,12 @@ from icy.core.errors import IcyError, InvalidSettingError, unknown
 from icy.core.registry import LISTENER, PLAYERS, SPEAKER
 
 from .channel import END, Array, regular
+from .episode_streams import Wholes, seeds_of
 from .episodes import Episodes, deal, ragged
 from .options import GameOptions
 from .scores import KEPT, Scores
 from .settings import GameSettings
 from .stimuli import all_meanings
-from .streams import Wholes, seeds_of
 from .turn import Seen, Turn
 
 OfEpisodes = Int[Array, "batch={self.episodes}"]

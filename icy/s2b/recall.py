@@ -18,10 +18,10 @@ from icy.core.checks import true_or_false, whole_number
 from icy.core.errors import IcyError, InvalidSettingError, unknown
 
 from . import targets
+from .episode_streams import EpisodeStreams, Reals, Wholes, seeds_of
 from .options import RecallOptions, RecallSplit, Stimuli, Truncation
 from .settings import CompatSettings
 from .stimuli import REPRESENTATIONS, TRUNCATIONS, Sections, Spaces, all_meanings, one_hot
-from .streams import EpisodeStreams, Reals, Wholes, seeds_of
 
 SHOWN, ASKED = 0, 1  # the two steps of a game
 STATE = ("seeds", "number", "_at", "_asked", "_result", "_done", "illegal", "_right")

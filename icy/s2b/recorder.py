@@ -11,14 +11,14 @@ from icy.core.errors import InvalidSettingError
 from icy.core.files import whole_file
 from icy.core.registry import LISTENER, SPEAKER
 from icy.core.surroundings import standard_state
-from icy.s2b.players.base import Action, Player, name_of
+from icy.s2b.players.interface import Action, Player, name_of
 from icy.version import __version__
 
+from .episode_streams import Wholes
 from .evaluation import ProgressCallback, batch_size, episode_seeds, play
 from .game import BatchedGame
 from .options import GameOptions
 from .settings import GameSettings
-from .streams import Wholes
 from .transcript import PHASES
 from .turn import Turn
 

@@ -81,10 +81,13 @@ class LearningMethod:
 
 
 _DEALT, _PAIR = f"{__package__}.makers:make_dealt", f"{__package__}.makers:make_pair"
-_OF_DEALT, _OF_PAIR = f"{__package__}.memories.learning:LearningSettings", f"{__package__}.memories.pair:PairSettings"
+_OF_DEALT, _OF_PAIR = (
+    f"{__package__}.memories.dealt_learning:DealtLearningSettings",
+    f"{__package__}.memories.pair_learning:PairSettings",
+)
 _SIDES = ("speaker", "listener", "seed")
-_R2D2, _OF_R2D2 = f"{__package__}.makers:make_r2d2", f"{__package__}.r2d2.learning:R2D2Settings"
-_CORES = f"{__package__}.networks.learning:"
+_R2D2, _OF_R2D2 = f"{__package__}.makers:make_r2d2", f"{__package__}.r2d2.r2d2_learning:R2D2Settings"
+_CORES = f"{__package__}.networks.core_learning:"
 
 # A learner comes in with a line here and a function that makes its `AgentTraining`.
 LEARNERS: dict[str, LearningMethod] = {
@@ -99,12 +102,12 @@ LEARNERS: dict[str, LearningMethod] = {
     "r2d2": LearningMethod(
         "By values learned from a replay, step by step.",
         _R2D2, _OF_R2D2, {"players": "listener", "sad": False}, ("network", "speaker", "shared"),
-        presets=f"{__package__}.r2d2.learning:PRESETS", memories=False,
+        presets=f"{__package__}.r2d2.r2d2_learning:PRESETS", memories=False,
     ),
     "vdn": LearningMethod(
         "Speaker and listener together by R2D2, with summed values; with sad=true, each is told the other's choices.",
         _R2D2, _OF_R2D2, {"players": "both"}, ("network", "speaker"),
-        presets=f"{__package__}.r2d2.learning:PRESETS", memories=False, both=True,
+        presets=f"{__package__}.r2d2.r2d2_learning:PRESETS", memories=False, both=True,
     ),
     "pair": LearningMethod(
         "Speaker and listener together, by reward alone.",

@@ -12,11 +12,11 @@ from torch.nn import functional as F
 
 from icy.core.errors import IncompatibleError
 from icy.core.registry import SPEAKER
+from icy.s2b.episode_streams import seeds_of
 from icy.s2b.episodes import Episodes, deal
 from icy.s2b.game import BatchedGame
-from icy.s2b.players.base import Player, seated
+from icy.s2b.players.interface import Player, seated
 from icy.s2b.settings import GameSettings
-from icy.s2b.streams import seeds_of
 
 GROUPS = 8  # of episodes of like length
 

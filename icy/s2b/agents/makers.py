@@ -11,15 +11,15 @@ from icy.core.registry import CORE, registry
 from icy.core.streams import stream_key
 
 from .agent_task import MEMORIES, AgentTask
-from .cores.factory import takes
-from .memories.learning import DealtLearning
-from .memories.memory import MemoryListener, MemorySettings
-from .memories.pair import Pair
+from .cores.core import takes
+from .memories.attention import MemoryListener, MemorySettings
+from .memories.dealt_learning import DealtLearning
+from .memories.pair_learning import PairLearning
 from .memories.speaker import SpeakerSettings
-from .networks.learning import CoreLearning
+from .networks.core_learning import CoreLearning
 from .networks.listener import DEFAULTS, CoreListener
 from .networks.network import NetworkSettings
-from .r2d2.learning import R2D2Learning
+from .r2d2.r2d2_learning import R2D2Learning
 
 
 def make_dealt(setup: AgentTask, seed: int) -> DealtLearning:
@@ -43,11 +43,11 @@ def make_r2d2(setup: AgentTask, seed: int) -> R2D2Learning:
     return R2D2Learning(setup.game_settings(), replace(settings, network=network, **beside), seed)
 
 
-def make_pair(setup: AgentTask, seed: int) -> Pair:
+def make_pair(setup: AgentTask, seed: int) -> PairLearning:
     """Make the training of a pair that learns both sides."""
     of_speaker = checked(SpeakerSettings, setup.speaker_options, "setting of the speaker")
     players = {"speaker": SpeakerSettings(**of_speaker), "listener": memory_settings(setup)}
-    return Pair(setup.game_settings(), replace(setup.learner_settings(), **players, seed=seed))
+    return PairLearning(setup.game_settings(), replace(setup.learner_settings(), **players, seed=seed))
 
 
 def _check_no_speaker_options(setup: AgentTask) -> None:

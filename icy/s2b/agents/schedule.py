@@ -68,7 +68,7 @@ def grouped(
     ]
 
 
-class Batches:
+class EpisodeBatches:
     """Batches of episodes, each of which its number alone determines.
 
     Args:

@@ -13,7 +13,7 @@ from icy.core.errors import IcyError, unknown
 from icy.core.registry import LISTENER, PLAYERS, SPEAKER
 from icy.s2b.channel import Array
 from icy.s2b.game import BatchedGame
-from icy.s2b.players.base import Player, seated
+from icy.s2b.players.interface import Player, seated
 from icy.s2b.settings import CompatSettings, GameSettings
 from icy.s2b.transcript import Transcript, picture
 from icy.s2b.turn import Turn

@@ -41,7 +41,7 @@ first of as many consecutive seeds, or a list of a seed per environment. Infos a
 from typing import Unpack
 
 from icy.s2b.options import GameOptions
-from icy.s2b.players.base import Player
+from icy.s2b.players.interface import Player
 from icy.s2b.settings import GameSettings
 
 from .adapter import GameAdapter, settings_of

@@ -106,9 +106,9 @@ from pettingzoo import ParallelEnv
 
 from icy.core.errors import IcyError, InvalidSettingError, quoted, unknown
 from icy.core.registry import LISTENER, PLAYERS
+from icy.s2b.episode_streams import checked_seed
 from icy.s2b.options import GameOptions, ParallelOptions
 from icy.s2b.settings import GameSettings
-from icy.s2b.streams import checked_seed
 
 from .adapter import METADATA, GameAdapter, Rendered, settings_of
 from .spaces import Infos, Mask, OneObserved, Space, checked_options, flat_space, flattened, one_of

@@ -9,8 +9,8 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike, NDArray
 
+from icy.s2b.episode_streams import checked_seed
 from icy.s2b.recall import RecallTurn
-from icy.s2b.streams import checked_seed
 from icy.s2b.turn import Turn
 
 from .adapter import METADATA, Rendered

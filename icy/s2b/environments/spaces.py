@@ -13,10 +13,10 @@ from icy.core.checks import true_or_false
 from icy.core.errors import InvalidSettingError, quoted, unknown
 from icy.core.registry import LISTENER, SPEAKER
 from icy.s2b.channel import END, sentence_count, sentences
+from icy.s2b.episode_streams import Wholes
 from icy.s2b.game import REWARDS, BatchedGame
-from icy.s2b.players.base import Action
+from icy.s2b.players.interface import Action
 from icy.s2b.settings import GameSettings
-from icy.s2b.streams import Wholes
 from icy.s2b.turn import Seen
 
 FORMS = ("factored", "flat", "role")

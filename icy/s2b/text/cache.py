@@ -9,13 +9,13 @@ from typing import Any
 
 from icy.core.errors import IncompatibleError, StoreError
 from icy.core.files import require_room, write_atomically
-from icy.s2b.players.base import Seat
+from icy.s2b.players.interface import Seat
 
 from .completion import is_count
 from .http import ServerError
-from .model import TextModel
 from .prompt import parse
 from .requests import CUT, TextReply, TextRequest, Usage
+from .text_model import TextModel
 
 FORM = 1  # of the files
 

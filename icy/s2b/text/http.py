@@ -28,9 +28,9 @@ from icy.version import __version__
 
 from .address import proxy_to, read_address
 from .completion import LARGEST_ANSWER, SAID, NoChoice, decoded, read_completion, words_of
-from .model import TextModel, TextSettings, in_threads
 from .prompt import parse
 from .requests import CUT, Choices, TextReply, TextRequest
+from .text_model import TextModel, TextSettings, in_threads
 
 BUSY = (408, 409, 425, 429)  # besides all statuses from 500 on
 LONGEST_WAIT = 300.0  # seconds between two tries, whatever a server asks for

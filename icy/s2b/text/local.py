@@ -10,9 +10,9 @@ from typing import Any
 from icy.core.devices import resolve_device
 from icy.core.errors import InvalidSettingError, PluginError, quoted
 
-from .model import TextModel, TextSettings
 from .prompt import parse
 from .requests import CUT, TextReply, TextRequest, Usage
+from .text_model import TextModel, TextSettings
 from .thoughts import open_thought, without_thoughts
 
 

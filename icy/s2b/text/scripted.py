@@ -10,14 +10,14 @@ import numpy as np
 
 from icy.core.errors import InvalidSettingError
 from icy.core.registry import LISTENER, SPEAKER, registry
-from icy.s2b.players.base import Action, Player, Seat
+from icy.s2b.episode_streams import EpisodeStreams, Wholes
+from icy.s2b.players.interface import Action, Player, Seat
 from icy.s2b.settings import GameSettings
-from icy.s2b.streams import EpisodeStreams, Wholes
 from icy.s2b.turn import FAILURE, SUCCESS, UNKNOWN, Seen
 
-from .model import TextModel, TextSettings
 from .prompt import HEARD, RIGHT, SAID, SAW, SEE, STEP, WRONG, parse
 from .requests import TextReply, TextRequest
+from .text_model import TextModel, TextSettings
 
 READERS = {LISTENER: "nearest", SPEAKER: "digital"}  # a prompt has all that they need
 

@@ -14,7 +14,7 @@ from icy.core.streams import stream_key
 from icy.s2b.agents.agent_task import AgentTask, LearningMethod
 from icy.s2b.agents.makers import memory_settings, network_settings
 from icy.s2b.agents.networks.reconstruction import ReconstructionSettings
-from icy.s2b.agents.r2d2.learning import PRESETS as R2D2_PRESETS
+from icy.s2b.agents.r2d2.r2d2_learning import PRESETS as R2D2_PRESETS
 from icy.s2b.recall import RecallSettings
 
 from .learning import RecallLearningSettings, RecallMemory, RecallMemoryLearning, RecallR2D2
@@ -36,7 +36,7 @@ LEARNERS = {
     ),
     "r2d2": LearningMethod(
         "By values learned from a replay, step by step.", f"{_HERE}.setup:make_r2d2",
-        "icy.s2b.agents.r2d2.learning:R2D2Settings", {"players": "listener", "sad": False},
+        "icy.s2b.agents.r2d2.r2d2_learning:R2D2Settings", {"players": "listener", "sad": False},
         ("network", "speaker", "shared"), presets=f"{_HERE}.setup:PRESETS", memories=False,
     ),
 }  # fmt: skip

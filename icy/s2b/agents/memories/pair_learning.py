@@ -25,15 +25,15 @@ from icy.s2b.agents.rewards import (
     returns,
     rewards,
 )
-from icy.s2b.agents.schedule import Batches, first_episode, grouped, practice, rate_factor
+from icy.s2b.agents.schedule import EpisodeBatches, first_episode, grouped, practice, rate_factor
 from icy.s2b.agents.training import AgentTraining
 from icy.s2b.evaluation import episode_seeds
 from icy.s2b.options import Query
-from icy.s2b.players.base import Player
+from icy.s2b.players.interface import Player
 from icy.s2b.settings import GameSettings
 
-from .memory import MemoryListener, MemorySettings
-from .player import MemoryPlayer, TrainedSpeaker
+from .attention import MemoryListener, MemorySettings
+from .memory_players import MemoryPlayer, TrainedSpeaker
 from .speaker import MemorySpeaker, SpeakerSettings, pick
 
 ESTIMATORS = ("reinforce", "gumbel")
@@ -99,7 +99,7 @@ class PairSettings:
             real_number(f"setting {name}", getattr(self, name), most=1)
 
 
-class Pair(AgentTraining):
+class PairLearning(AgentTraining):
     """A speaker and a listener, and their training.
 
     Args:
@@ -123,7 +123,7 @@ class Pair(AgentTraining):
         self.updates = self._observations = 0
         self.practice = practice(game, self.settings.query)
         first = first_episode(self.settings.seed)
-        self._batches = Batches(first, self.settings.episodes, lambda seeds: deal_silent(self.practice, seeds))
+        self._batches = EpisodeBatches(first, self.settings.episodes, lambda seeds: deal_silent(self.practice, seeds))
         times = dict.fromkeys(("alignment", "listener.alignment"), self.settings.alignment_rate)
         times |= dict.fromkeys(SHARP, self.settings.memory_rate)
         named = [*self.speaking.named_parameters(), *self.listening.named_parameters(prefix="listener")]

@@ -13,19 +13,19 @@ from icy.core.checks import seed_list
 from icy.core.errors import unknown
 from icy.core.registry import LISTENER, PLAYERS, SPEAKER
 from icy.core.surroundings import standard_state
+from icy.s2b.episode_streams import Wholes
 from icy.s2b.evaluation import Evaluation, batch_size, episode_seeds, evaluate
 from icy.s2b.game import BatchedGame
 from icy.s2b.options import GameOptions
-from icy.s2b.players.base import Player, Seat
+from icy.s2b.players.interface import Player, Seat
 from icy.s2b.settings import GameSettings
-from icy.s2b.streams import Wholes
 
 from .cache import keeping
-from .model import TextModel, TextSettings, text_model
 from .player import COUNTED, RepliedCallback, TextListener, TextSpeaker
 from .prompt import PRINTED, PRINTED_GAME
 from .requests import TextReply, TextRequest
 from .scripted import as_json
+from .text_model import TextModel, TextSettings, text_model
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -78,7 +78,7 @@ class EpisodeStreams:
         keys: one hash key per episode, [B].
 
     Example:
-        >>> from icy.s2b.streams import EpisodeStreams
+        >>> from icy.s2b.episode_streams import EpisodeStreams
         >>> both, alone = EpisodeStreams.of_seeds([7, 8]), EpisodeStreams.of_seeds([8])
         >>> bool((both.uniform("means", (3,))[1] == alone.uniform("means", (3,))[0]).all())
         True

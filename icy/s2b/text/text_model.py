@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar
 from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError, PluginError, unknown
 from icy.core.registry import TEXT_MODEL, Entry, registry
-from icy.s2b.players.base import Seat
+from icy.s2b.players.interface import Seat
 
 from .requests import TextReply, TextRequest
 

@@ -18,26 +18,26 @@ from icy.core.registry import LISTENER, SPEAKER, registry
 from icy.core.streams import stream_key
 from icy.s2b.agents.networks.actions import Actions
 from icy.s2b.agents.networks.network import Network, NetworkSettings
+from icy.s2b.agents.networks.network_player import NetworkPlayer, linked
 from icy.s2b.agents.networks.observations import Observation
-from icy.s2b.agents.networks.player import NetworkPlayer, linked
-from icy.s2b.agents.networks.reconstruction import Reconstruction, ReconstructionSettings
-from icy.s2b.agents.networks.sad import told_width
+from icy.s2b.agents.networks.reconstruction import ReconstructionHead, ReconstructionSettings
 from icy.s2b.agents.schedule import first_episode
 from icy.s2b.agents.training import AgentTraining
 from icy.s2b.evaluation import evaluate
 from icy.s2b.game import BatchedGame
-from icy.s2b.players.base import Player, seated
+from icy.s2b.players.interface import Player, seated
 from icy.s2b.settings import GameSettings
 from icy.s2b.turn import Turn
 
 from .agent import Agent, Step
 from .replay import Replay, Sequences, mixed_priority
-from .targets import n_step_targets, whole
 
 PLAYERS = (LISTENER, "both")
 TARGETS = ("hard", "soft")
 GREEDY = ("legal", "raw")
 TAILS = ("masked", "short")
+OfSteps = Float[Tensor, "step batch"]
+Flags = Bool[Tensor, "step batch"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,7 +153,7 @@ class R2D2Settings:
             UnknownNameError: no such preset.
 
         Example:
-            >>> from icy.s2b.agents.r2d2.learning import R2D2Settings
+            >>> from icy.s2b.agents.r2d2.r2d2_learning import R2D2Settings
             >>> later = R2D2Settings.preset("near32", observations=500_000)
             >>> later.length, later.burn_in, later.steps, later.network.core
             (40, 20, 7, 'LSTM-512')
@@ -211,7 +211,7 @@ class R2D2Learning(AgentTraining):
 
     Example:
         >>> from icy.s2b import GameSettings
-        >>> from icy.s2b.agents.r2d2.learning import R2D2Learning, R2D2Settings
+        >>> from icy.s2b.agents.r2d2.r2d2_learning import R2D2Learning, R2D2Settings
         >>> settings = R2D2Settings.preset("near32", actors=2, least=0, observations=100, observations_per_update=10)
         >>> learning = R2D2Learning(GameSettings(most=2), settings)
         >>> loss = learning.run(2)
@@ -262,15 +262,15 @@ class R2D2Learning(AgentTraining):
         told = {r: actions[LISTENER if r == SPEAKER else SPEAKER] for r in roles} if s.sad else {}
         found = []
         for group in [roles] if together else [(role,) for role in roles]:
-            network = replace(s.network, extra=told_width(told[group[0]])) if told else s.network
+            network = replace(s.network, extra=told[group[0]].told_width) if told else s.network
             made = Network(actions[group[0]], network).to(device)
             found.append(Agent(made, group, s.actors, told))
         return found
 
-    def _predictor(self, agent: Agent, device: Any) -> Reconstruction | None:
+    def _predictor(self, agent: Agent, device: Any) -> ReconstructionHead | None:
         if self.settings.reconstruction is None:
             return None
-        return Reconstruction(agent.network.core.latent_width, self.game, self.settings.reconstruction).to(device)
+        return ReconstructionHead(agent.network.core.latent_width, self.game, self.settings.reconstruction).to(device)
 
     # -- what every training can do ------------------------------------------------------------------------------------
 
@@ -485,3 +485,31 @@ def _summed(agent: Agent, values: Float[Tensor, "step rows"]) -> Float[Tensor, "
     """Return the sum over the roles of an agent."""
     by_role: Tensor = values.unflatten(1, (len(agent.roles), -1))
     return by_role.sum(1)
+
+
+def n_step_targets(rewards: OfSteps, ends: Flags, worth: OfSteps, steps: int, discount: float) -> OfSteps:
+    """Return the sum of the next rewards, discounted, and of what the state after them is worth.
+
+    Rewards end with the episode. Close to the end of a sequence there are fewer of them, before its last state. The
+    target of its last step is its own worth, unless an episode ends there.
+
+    Args:
+        rewards: reward of the action of each step.
+        ends: whether the episode ends with it.
+        worth: what the state of each step is worth.
+        steps: number of rewards, n.
+        discount: of later rewards.
+    """
+    found = worth
+    for _ in range(steps):
+        later = torch.cat([rewards[:-1] + discount * found[1:] * ~ends[:-1], worth[-1:]])
+        found = torch.where(ends, rewards, later)
+    return found
+
+
+def whole(ends: Flags, steps: int) -> Flags:
+    """Return at which steps of a sequence the next `steps` rewards are in it, or all that are left of the episode."""
+    found = torch.ones_like(ends)
+    for _ in range(steps):
+        found = ends | torch.cat([found[1:], torch.zeros_like(found[:1])])
+    return found
