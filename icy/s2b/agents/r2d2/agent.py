@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from jaxtyping import Bool, Int, Shaped
@@ -14,6 +13,7 @@ from icy.s2b.agents.cores.core import State, begun
 from icy.s2b.agents.networks.actions import NEVER, Actions
 from icy.s2b.agents.networks.network import Network
 from icy.s2b.agents.networks.observations import Observation, observe
+from icy.s2b.episode_streams import SavedState
 from icy.s2b.settings import GameSettings
 from icy.s2b.turn import Turn
 
@@ -170,7 +170,7 @@ class Agent:
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
-    def held(self) -> dict[str, Any]:
+    def held(self) -> SavedState:
         """Return all that it goes on from."""
         return {
             "network": _copied(self.network.state_dict()),
@@ -180,7 +180,7 @@ class Agent:
             "heard": dict(self.heard),
         }
 
-    def load(self, held: Mapping[str, Any]) -> None:
+    def load(self, held: SavedState) -> None:
         """Go on as another did."""
         self.network.load_state_dict(held["network"])
         self.target.load_state_dict(held["target"])

@@ -16,6 +16,7 @@ from icy.core.checks import real_number, whole_number
 from icy.core.errors import IncompatibleError, InvalidSettingError, unknown
 from icy.core.registry import LISTENER, SPEAKER, registry
 from icy.core.streams import stream_key
+from icy.s2b.agents.cores.core import Device
 from icy.s2b.agents.networks.actions import Actions
 from icy.s2b.agents.networks.network import Network, NetworkSettings
 from icy.s2b.agents.networks.network_player import NetworkPlayer, linked
@@ -23,6 +24,7 @@ from icy.s2b.agents.networks.observations import Observation
 from icy.s2b.agents.networks.reconstruction import ReconstructionHead, ReconstructionSettings
 from icy.s2b.agents.schedule import first_episode
 from icy.s2b.agents.training import AgentTraining
+from icy.s2b.episode_streams import SavedState
 from icy.s2b.evaluation import evaluate
 from icy.s2b.game import BatchedGame
 from icy.s2b.players.interface import Player, seated
@@ -222,7 +224,7 @@ class R2D2Learning(AgentTraining):
     settings: R2D2Settings
 
     def __init__(
-        self, game: GameSettings, settings: R2D2Settings | None = None, seed: int = 0, device: Any = None
+        self, game: GameSettings, settings: R2D2Settings | None = None, seed: int = 0, device: Device = None
     ) -> None:
         self.game, self.settings, self.seed = game, settings or R2D2Settings(), seed
         self.practice = game
@@ -255,7 +257,7 @@ class R2D2Learning(AgentTraining):
         s = self.settings
         return seated(s.speaker, SPEAKER, self._batched) if s.players == LISTENER else None
 
-    def _agents(self, device: Any) -> list[Agent]:
+    def _agents(self, device: Device) -> list[Agent]:
         s, roles = self.settings, self.settings.roles
         together = s.shared and len(roles) > 1
         actions = {r: Actions(self.game, "both") if together else Actions.of_role(self.game, r) for r in roles}
@@ -267,7 +269,7 @@ class R2D2Learning(AgentTraining):
             found.append(Agent(made, group, s.actors, told))
         return found
 
-    def _predictor(self, agent: Agent, device: Any) -> ReconstructionHead | None:
+    def _predictor(self, agent: Agent, device: Device) -> ReconstructionHead | None:
         if self.settings.reconstruction is None:
             return None
         return ReconstructionHead(agent.network.core.latent_width, self.game, self.settings.reconstruction).to(device)
@@ -323,7 +325,7 @@ class R2D2Learning(AgentTraining):
         ]
         return list(linked(*made)) if len(made) == 2 else made
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> SavedState:
         """Return all that it goes on from: weights, optimiser, replay, counters, draws, and the games as they stand."""
         return {
             "settings": self._described(),
@@ -339,7 +341,7 @@ class R2D2Learning(AgentTraining):
             "beside": 0 if self._beside is None else self._beside.steps,
         }
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load(self, state: SavedState) -> None:
         """Go on from a state of a training with the same settings.
 
         Raises:
