@@ -14,12 +14,11 @@ from icy import testing
 from icy.languages.meanings import MeaningSpace
 from icy.models.base import MemoryModel, Receiver
 from icy.models.layers import flat_one_hot, linear
-from icy.testing import (
-    MODEL_CHECKS,
-)
+from icy.testing import MODEL_CHECKS
 from tests.cores import FASTEST
 from tests.testing import derivatives
-from tests.testing.helpers import Plain, PlainReceiver, Unused
+from tests.testing.helpers import Plain, PlainReceiver
+from tests.testing.mistakes import shared_mistakes
 
 
 class WrongShape(Plain):
@@ -58,46 +57,15 @@ class Unseeded(Plain):
         nn.init.uniform_(self.out.bias, generator=torch.Generator().manual_seed(np.random.randint(2**31)))
 
 
-class SameWeights(Plain):
-    def __init__(self, *sizes: Any) -> None:
-        super().__init__(*sizes)
-        for p in self.parameters():
-            nn.init.constant_(p, 0.1)
-
-
 class Noisy(Plain):
     def forward(self, meanings: Tensor) -> Tensor:
         scores = super().forward(meanings)
         return scores + torch.randn_like(scores)
 
 
-class WritesInput(Plain):
-    def forward(self, meanings: Tensor) -> Tensor:
-        scores = super().forward(meanings)
-        meanings.clamp_(max=0)
-        return scores
-
-
-class Mixes(Plain):
-    def forward(self, meanings: Tensor) -> Tensor:
-        scores = super().forward(meanings)
-        return scores - scores.mean(0)
-
-
-class Unpicklable(Plain):
-    def __init__(self, *sizes: Any) -> None:
-        super().__init__(*sizes)
-        self.generator = (i for i in range(3))
-
-
 class SharesWeights(Plain):
     def __deepcopy__(self, memo: dict[int, Any]) -> nn.Module:
         return self
-
-
-class Single(Plain):
-    def forward(self, meanings: Tensor) -> Tensor:
-        return super().forward(meanings).float()
 
 
 class FalselyBroadcasts(Plain):
@@ -169,20 +137,15 @@ class FirstDerivativesOnly(derivatives.FirstDerivativesOnly, Plain):
         (Softmax, "scores_not_probabilities"),
         (Unseeded, "same_seed_same_weights"),
         (Unseeded, "random_state_untouched"),
-        (SameWeights, "different_seeds_differ"),
         (Noisy, "deterministic"),
         (Noisy, "random_state_untouched"),
-        (WritesInput, "inputs_unchanged"),
-        (Mixes, "examples_independent"),
-        (Unused, "gradients_reach_parameters"),
-        (Unpicklable, "pickles"),
         (SharesWeights, "deepcopy"),
-        (Single, "float64"),
         (FalselyBroadcasts, "stacked_equals_separate"),
         (FalselyBroadcastsOnly, "stacked_equals_separate"),
         (CountsUpdates, "goes_on"),
         (Miscounts, "parameter_count"),
         (Constant, "learns"),
+        *((model, check) for check, model in shared_mistakes(Plain, set(MODEL_CHECKS) - {"moves_to_device"}).items()),
     ],
 )
 def test_a_wrong_model_is_found_out(model: Callable[..., nn.Module], check: str) -> None:
