@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from icy.core.errors import IcyError
 from icy.core.registry import Entry
@@ -373,7 +373,7 @@ def check_random_state_untouched(case: MetricCase) -> None:
 def check_inputs_unchanged(case: MetricCase) -> None:
     """The metric does not write into meanings or messages."""
     meanings, messages = case.rows()
-    forms: tuple[Callable[[Wholes], object], ...] = (np.copy, np.ndarray.tolist)
+    forms: tuple[Callable[[Wholes], ArrayLike], ...] = (np.copy, np.ndarray.tolist)
     for form in forms:
         given = [form(meanings), form(messages)]
         before = copy.deepcopy(given)

@@ -20,6 +20,7 @@ from icy.core.streams import stream
 from icy.languages.meanings import MeaningSpace
 from icy.models.factory import create
 from icy.training.engine import make_model, representation_of
+from icy.training.gradient import Loss
 from icy.training.learners import Learner, accuracy, supervised_loss
 from icy.training.probabilities import are_probabilities, sentence_on
 from icy.training.probe_job import Task
@@ -36,7 +37,7 @@ from .cases import (
     require_registered,
     run,
 )
-from .modules import SEEDS, Loss, TrainedCase, keys, require_gradients, require_same_training
+from .modules import SEEDS, TrainedCase, keys, require_gradients, require_same_training
 from .other_loops import OtherLoopCase, other_loop_checks
 
 EXAMPLES = 16  # in a batch

@@ -9,7 +9,7 @@ import copy
 import logging
 import pickle
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import ClassVar, Generic, TypeAlias, TypeVar
 
 import torch
@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from icy.core.logs import log_level
 from icy.core.streams import stream, stream_key
+from icy.training.gradient import Loss
 from icy.training.learners import Learner, make_learner
 
 from .cases import CPU, SETTINGS, MadeTensors, NotApplicable, require, require_close, same_random_state
@@ -27,7 +28,6 @@ SEEDS = (11, 12, 13)  # of the three replicates that are trained together
 P = TypeVar("P")
 M = TypeVar("M", bound=nn.Module)
 Tensors: TypeAlias = tuple[Tensor, ...]
-Loss: TypeAlias = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 class TensorCase(ABC, Generic[P]):

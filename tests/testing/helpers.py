@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from icy.core.errors import IncompatibleError
 from icy.languages.meanings import MeaningSpace
 from icy.models.layers import flat_one_hot
-from tests.testing import mistakes
+from tests.testing.mistakes import add_unused, spoiled
 
 
 class Plain(nn.Module):
@@ -44,8 +44,7 @@ class PlainReceiver(nn.Module):
         return scores
 
 
-class Unused(mistakes.Unused, Plain):
-    pass
+Unused = spoiled(Plain, add_unused, "Unused")
 
 
 def seedless(space: MeaningSpace, vocab_size: int, word_length: int, seed: int) -> Any:

@@ -6,6 +6,7 @@ import copy
 import random
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import wraps
 from typing import Any
 
 import torch
@@ -40,45 +41,31 @@ class Kind:
     mark: str = ""
 
 
-class _Unseeded:
-    def __init__(self, *given: Any, **options: Any) -> None:
-        super().__init__(*given, **options)
-        with torch.no_grad():
-            next(self.parameters()).add_(1e-5 * random.Random().uniform(0.5, 1))  # type: ignore[attr-defined]
+def _unseed(plugin: Any) -> None:
+    next(plugin.parameters()).data += 1e-5 * random.Random().uniform(0.5, 1)
 
 
-class _Constant:
-    def __init__(self, *given: Any, **options: Any) -> None:
-        super().__init__(*given, **options)
-        generator = torch.Generator().manual_seed(1)
-        with torch.no_grad():
-            for parameter in self.parameters():  # type: ignore[attr-defined]
-                parameter.copy_(torch.rand(parameter.shape, generator=generator))
+def _fill(plugin: Any) -> None:
+    generator = torch.Generator().manual_seed(1)
+    for parameter in plugin.parameters():
+        parameter.data.copy_(torch.rand(parameter.shape, generator=generator))
 
 
-class _DrawsElsewhere:
-    def __init__(self, *given: Any, **options: Any) -> None:
-        super().__init__(*given, **options)
-        random.random()
+def add_unused(plugin: Any) -> None:
+    """Add a parameter without effect."""
+    plugin.spare = nn.Parameter(torch.rand(3))
 
 
-class Unused:
-    """Has a parameter without effect."""
-
-    def __init__(self, *given: Any, **options: Any) -> None:
-        super().__init__(*given, **options)
-        self.spare = nn.Parameter(torch.rand(3))
+def _add_generator(plugin: Any) -> None:
+    """Add what cannot be pickled, but a deep copy leaves out."""
+    plugin.generator = (i for i in range(3))
+    type(plugin).__deepcopy__ = _without_generator
 
 
-class _Unpicklable:
-    def __init__(self, *given: Any, **options: Any) -> None:
-        super().__init__(*given, **options)
-        self.generator = (i for i in range(3))
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        copied = memo[id(self)] = object.__new__(type(self))
-        copied.__dict__.update(copy.deepcopy({k: v for k, v in vars(self).items() if k != "generator"}, memo))
-        return copied
+def _without_generator(plugin: Any, memo: dict[int, Any]) -> Any:
+    copied = memo[id(plugin)] = object.__new__(type(plugin))
+    copied.__dict__.update(copy.deepcopy({k: v for k, v in vars(plugin).items() if k != "generator"}, memo))
+    return copied
 
 
 def _count(plugin: Any, given: Tensor, output: Tensor) -> Tensor:
@@ -92,12 +79,12 @@ def _write(plugin: Any, given: Tensor, output: Tensor) -> Tensor:
     return output
 
 
-CLASSES: dict[str, type] = {
-    "same_seed_same_weights": _Unseeded,
-    "different_seeds_differ": _Constant,
-    "random_state_untouched": _DrawsElsewhere,
-    "gradients_reach_parameters": Unused,
-    "pickles": _Unpicklable,
+SPOILED: dict[str, Callable[[Any], object]] = {
+    "same_seed_same_weights": _unseed,
+    "different_seeds_differ": _fill,
+    "random_state_untouched": lambda plugin: random.random(),
+    "gradients_reach_parameters": add_unused,
+    "pickles": _add_generator,
 }
 CHANGES: dict[str, Change] = {
     "deterministic": _count,
@@ -106,6 +93,17 @@ CHANGES: dict[str, Change] = {
     "float64": lambda plugin, given, output: output.float(),
     "moves_to_device": lambda plugin, given, output: output + torch.zeros(1, dtype=output.dtype),
 }
+
+
+def spoiled(plain: type, spoil: Callable[[Any], object], name: str = "Spoiled") -> type:
+    """Return a subclass with the same arguments, of which each object is spoiled when it has been made."""
+
+    @wraps(plain.__init__)  # type: ignore[misc]
+    def init(self: Any, *given: Any, **options: Any) -> None:
+        plain.__init__(self, *given, **options)  # type: ignore[misc]
+        spoil(self)
+
+    return type(name, (plain,), {"__init__": init})
 
 
 def changed(plain: type, change: Change) -> type:
@@ -123,5 +121,5 @@ def changed(plain: type, change: Change) -> type:
 
 def shared_mistakes(plain: type, checks: Iterable[str]) -> dict[str, Plugin]:
     """Return plug-ins that fail those of `checks` that several kinds share, by check."""
-    made = {check: type("Wrong", (mixin, plain), {}) for check, mixin in CLASSES.items() if check in checks}
+    made = {check: spoiled(plain, spoil) for check, spoil in SPOILED.items() if check in checks}
     return made | {check: changed(plain, change) for check, change in CHANGES.items() if check in checks}

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from icy import testing
 from icy.s2b.agents.cores import Core, State
 from icy.testing import CORE_CHECKS
-from tests.testing.mistakes import Kind, shared_mistakes
+from tests.testing.mistakes import Kind, changed, shared_mistakes
 
 
 class Plain(Core):
@@ -102,12 +102,6 @@ class Overflows(Plain):
         return y, (*after, (state[1] * 2).detach() ** 1.5)
 
 
-class Doubles(Plain):
-    def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
-        y, after = super().step(x, state)
-        return y.double(), after
-
-
 KIND = Kind(
     "core",
     CORE_CHECKS,
@@ -121,7 +115,7 @@ KIND = Kind(
         "states_are_per_episode": Mixes,
         "remembers_its_episode": Forgetful,
         "finite_over_many_steps": Overflows,
-        "single_precision": Doubles,
+        "single_precision": changed(Plain, lambda core, x, y: y.double()),
         **shared_mistakes(Plain, CORE_CHECKS),
     },
     Plain,

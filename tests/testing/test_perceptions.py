@@ -12,7 +12,7 @@ from icy import testing
 from icy.core.errors import IncompatibleError
 from icy.games.perception.conv4 import Conv4
 from icy.testing import PERCEPTION_CHECKS
-from tests.testing.mistakes import Kind, shared_mistakes
+from tests.testing.mistakes import Kind, changed, shared_mistakes
 
 
 class Plain(nn.Module):
@@ -38,11 +38,6 @@ class TooWide(Plain):
         super().__init__(shape, size + 1)
 
 
-class DividesByItsSum(Plain):
-    def forward(self, objects: Tensor) -> Tensor:
-        return super().forward(objects) / objects.sum(-1, keepdim=True)
-
-
 class Blind(Plain):
     def forward(self, objects: Tensor) -> Tensor:
         return super().forward(torch.ones_like(objects))
@@ -65,14 +60,6 @@ class SharedAverage(Plain):
         return found
 
 
-class Stuck(Plain):
-    """Its gradient has the wrong sign."""
-
-    def forward(self, objects: Tensor) -> Tensor:
-        found = super().forward(objects)
-        return 2 * found.detach() - found
-
-
 SHARED = shared_mistakes(Plain, {*PERCEPTION_CHECKS, "examples_independent"})
 KIND = Kind(
     "perception",
@@ -80,11 +67,11 @@ KIND = Kind(
     {
         "made_by_name": no_module,
         "output_shape": TooWide,
-        "finite_output": DividesByItsSum,
+        "finite_output": changed(Plain, lambda perception, objects, vectors: vectors / objects.sum(-1, keepdim=True)),
         "objects_independent": SHARED.pop("examples_independent"),
         "objects_differ": Blind,
         "stacked_equals_separate": SharedAverage,
-        "learns": Stuck,
+        "learns": changed(Plain, lambda perception, objects, vectors: 2 * vectors.detach() - vectors),  # wrong sign
         **SHARED,
     },
     Plain,

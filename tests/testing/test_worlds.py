@@ -12,7 +12,7 @@ from icy import testing
 from icy.core.noise import counter_hash, shift
 from icy.games import World
 from icy.testing import WORLD_CHECKS
-from tests.testing.mistakes import Kind, shared_mistakes
+from tests.testing.mistakes import Kind, changed, shared_mistakes
 
 
 class Plain(World):
@@ -36,16 +36,6 @@ class OneValue(Plain):
     def __init__(self) -> None:
         super().__init__()
         self.values = (("small", "large"), ("light", "middling", "light"))
-
-
-class Flat(Plain):
-    def observe(self, objects: Tensor, keys: Tensor) -> Tensor:
-        return super().observe(objects, keys).flatten(0, -2)
-
-
-class Double(Plain):
-    def observe(self, objects: Tensor, keys: Tensor) -> Tensor:
-        return super().observe(objects, keys).double()
 
 
 class Breaks(Plain):
@@ -81,12 +71,6 @@ class Fickle(Plain):
         return super().observe(objects, keys) + self.number
 
 
-class Mixes(Plain):
-    def observe(self, objects: Tensor, keys: Tensor) -> Tensor:
-        seen = super().observe(objects, keys)
-        return seen + len(seen)
-
-
 class Blind(Plain):
     """Shows the first attribute alone."""
 
@@ -100,10 +84,10 @@ KIND = Kind(
     {
         "made_by_name": NoWorld,
         "attributes_and_values": OneValue,
-        "shape_of_looks": Double,
+        "shape_of_looks": changed(Plain, lambda world, objects, looks: looks.double()),
         "finite": Breaks,
         "same_key_same_look": Counts,
-        "alone_as_in_a_batch": Mixes,
+        "alone_as_in_a_batch": changed(Plain, lambda world, objects, looks: looks + len(looks)),
         "values_are_seen": Blind,
         **shared_mistakes(Plain, WORLD_CHECKS),
     },
@@ -118,7 +102,10 @@ KIND = Kind(
 )
 
 
-@pytest.mark.parametrize(("wrong", "check"), [(Flat, "shape_of_looks"), (Fickle, "same_key_same_look")])
+FLAT = changed(Plain, lambda world, objects, looks: looks.flatten(0, -2))
+
+
+@pytest.mark.parametrize(("wrong", "check"), [(FLAT, "shape_of_looks"), (Fickle, "same_key_same_look")])
 def test_other_mistakes_are_found_too(wrong: Any, check: str) -> None:
     assert check in {r.name for r in testing.check(wrong, "world", raise_on_failure=False) if not r.passed}
 
