@@ -13,9 +13,8 @@ import pandas as pd
 from icy.analysis.cells import Cell, Reference
 from icy.records.long_table import SYNONYMS
 
-from .agreement import NAMES, with_distance
 from .catalogue import find_table, published
-from .verdicts import COLUMNS, verdict_of, with_verdicts
+from .verdicts import judged_by_runs
 
 Row = tuple[str, str, int, int, int]  # world, channel, rule length, word size, message length
 SEEDS = 3  # of a table whose rows were trained once
@@ -130,27 +129,17 @@ def judged_games(table: str, long: pd.DataFrame, wanted: pd.DataFrame) -> pd.Dat
     Returns:
         As `judged`: the world stands under `representation`, and the name of the row under `model`.
     """
-    cells = wanted.rename(columns={**NAMES, "row": "model"}).copy()
-    found = [_measured(long, cell) for cell in cells.to_dict("records")]
-    cells = cells.assign(**{name: [one[name] for one in found] for name in found[0]})
-    cells = cells.assign(representation=cells["world"].str.title(), grammar="", side="pair", hidden_size=128, cut=0)
-    cells = with_distance(cells)
-    verdicts = [verdict_of(cell) for _, cell in cells.iterrows()]
-    return with_verdicts(cells, verdicts)[COLUMNS].reset_index(drop=True)
+    runs = [_runs(long, cell) for cell in wanted.to_dict("records")]
+    cells = wanted.rename(columns={"row": "model"}).assign(representation=wanted["world"].str.title(), grammar="")
+    return judged_by_runs(cells, runs)
 
 
-def _measured(long: pd.DataFrame, cell: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return mean, standard error and counts of the results that are of a cell."""
-    nothing = {"icy": math.nan, "icy_error": math.nan, "seeds": 0, "failed": 0, "tried": 0}
+def _runs(long: pd.DataFrame, cell: Mapping[Any, Any]) -> pd.DataFrame:
+    """Return the values and failures of the results that are of a cell."""
     rows = rows_of(long, cell)
-    if rows.empty or cell["measure"] not in rows:
-        return nothing
-    failed = rows["failed"].astype(bool)
-    good = rows.loc[~failed, cell["measure"]].dropna().astype(float)
-    if good.empty and not failed.any():
-        return nothing
-    counts = {"seeds": len(good), "failed": int(failed.sum()), "tried": len(rows)}
-    return {"icy": good.mean(), "icy_error": good.sem(), **counts}
+    return (
+        rows[[cell["measure"], "failed"]].set_axis(["value", "failed"], axis=1) if cell["measure"] in rows else rows[:0]
+    )
 
 
 def rows_of(long: pd.DataFrame, cell: Mapping[Any, Any]) -> pd.DataFrame:

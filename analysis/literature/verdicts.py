@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from icy.analysis.statistics import CONFIDENCE, LEAST_RATIO, LEAST_SPREAD, stude
 from .agreement import EQUIVALENT, NAMES, with_distance
 from .chance import agreement_share, combined_p, count_interval, count_p, mean_difference_p
 
+USUAL_SIZE = 128  # hidden size of the papers' models
 FAR = 0.99  # confidence of the interval beyond which a cell differs
 MIN_CELLS = 5  # that are decided, for a verdict on all
 DECIDED = ("agrees", "near", "differs", "failed")
@@ -157,6 +158,47 @@ def _all_cut(cell: pd.Series[Any]) -> tuple[bool, bool]:
     ours = both_cut(cell["icy"], cell["seeds"], cell["cut"], math.inf)
     cap = cell["icy"] if ours else cell["cap"]
     return ours, bool(cell["published"] >= cap - CAP_SLACK)
+
+
+def judged_by_runs(
+    cells: pd.DataFrame, runs: Sequence[pd.DataFrame], verdict: Callable[[pd.Series[Any]], str] = verdict_of
+) -> pd.DataFrame:
+    """Judge published cells by the runs of each; see `judged`.
+
+    Args:
+        cells: rows of `icy.analysis.published`, with the columns of CELL. Without a side or a hidden size, they are of
+            a pair of the usual size.
+        runs: those of each cell, with the columns `value`, `failed`, and `cut` if runs may be cut.
+        verdict: on a cell with its counts.
+
+    Returns:
+        As `judged`.
+    """
+    usual = {name: value for name, value in (("side", "pair"), ("hidden_size", USUAL_SIZE)) if name not in cells}
+    found = [_summary(one) for one in runs]
+    counts = {name: [one[name] for one in found] for name in _summary(None)}
+    cells = with_distance(cells.rename(columns=NAMES).assign(**usual, **counts))
+    cells = with_verdicts(cells, [verdict(cell) for _, cell in cells.iterrows()])
+    return cells[COLUMNS].reset_index(drop=True)
+
+
+def _summary(runs: pd.DataFrame | None) -> dict[str, float]:
+    """Return the mean, the standard error and the counts of the runs of a cell."""
+    found = {"icy": math.nan, "icy_error": math.nan, "seeds": 0, "failed": 0, "tried": 0, "cut": 0}
+    if runs is None or runs.empty:
+        return found
+    failed = runs["failed"].astype(bool)
+    good = runs[~failed & runs["value"].notna()]
+    if good.empty and not failed.any():
+        return found
+    values = good["value"].astype(float)
+    counts = {"seeds": len(good), "failed": int(failed.sum()), "tried": len(runs)}
+    return {
+        "icy": values.mean(),
+        "icy_error": values.sem(),
+        **counts,
+        "cut": int(good["cut"].sum() if "cut" in good else 0),
+    }
 
 
 @dataclass(frozen=True, repr=False)
@@ -398,7 +440,7 @@ def _correlation(cells: pd.DataFrame) -> float:
 
 def model_name(model: str, hidden: int) -> str:
     """Return the name of a model in a table, with its hidden size if that is not the papers' usual one."""
-    return model if hidden == 128 else f"{model}, E={hidden}"
+    return model if hidden == USUAL_SIZE else f"{model}, E={hidden}"
 
 
 def shown(cells: pd.DataFrame) -> pd.DataFrame:

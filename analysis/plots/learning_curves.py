@@ -14,7 +14,7 @@ from matplotlib.ticker import FixedLocator, NullLocator
 from icy.analysis import style
 from icy.analysis.cells import SPREADS, checked_spread
 from icy.analysis.order import in_order, without_hashes
-from icy.analysis.tables.options import split_shared
+from icy.analysis.tables.by_setting import split_shared
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted
 from icy.records.kinds import kind_of, points_of

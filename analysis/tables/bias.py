@@ -33,6 +33,7 @@ from icy.core.text import counted, listed, words
 from icy.records.load import Results, long_of
 from icy.records.long_table import ROW
 
+from .by_setting import failures, spread_note
 from .compare import PUBLISHED, cell_references, compared_with, numbered
 from .marking import TableRow, mark_ends
 from .paired import corrected, paired_differences, paired_of
@@ -408,9 +409,7 @@ def _title(long: pd.DataFrame, varying: list[str]) -> str:
 
 def _notes(long: pd.DataFrame, spread: str) -> list[str]:
     """Return what the spread is, what daggers mean, and which runs failed."""
-    notes = []
-    if long["seed"].nunique() > 1:
-        notes.append(f"mean ± {SPREADS[spread][0]}")
+    notes = spread_note(long, spread)
     if long["cut"].any():
         for measure, part in long[long["cut"].astype(bool)].groupby("measure"):
             caps, budgets = (_several(part[name]) for name in ("cap", "max_updates"))
@@ -444,17 +443,6 @@ def _chance(sizes: pd.Series[Any], otherwise: str) -> str:
 def _several(values: pd.Series[Any]) -> str:
     """Return the different numbers of a column, in order; "" for none."""
     return ", ".join(f"{value:.10g}" for value in sorted(values.dropna().unique()))
-
-
-def failures(long: pd.DataFrame) -> list[str]:
-    """Return a note with the number of failed runs and their errors; nothing if none failed."""
-    failed = long[long["failed"].astype(bool)]
-    reasons = "; ".join(sorted(set(failed["error"].dropna().astype(str))))
-    return (
-        [f"{len(failed)} of {counted(len(long), 'run')} failed{': ' if reasons else ''}{reasons}"]
-        if len(failed)
-        else []
-    )
 
 
 def _notes_on_cells(rows: Sequence[TableRow], spread: str) -> list[str]:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from icy.analysis.cells import Cell, cell_of, checked_spread, finite, p_text
+from icy.analysis.cells import Cell, cell_of, finite, p_text
 from icy.analysis.literature.people import PUBLISHED
 from icy.analysis.order import in_order
 from icy.analysis.people import (
-    Interval,
     chance_p,
     cluster_bootstrap,
     equivalence_p,
@@ -26,11 +24,10 @@ from icy.analysis.people import (
 from icy.analysis.statistics import holm
 from icy.analysis.wording import text_of
 from icy.config.protocols import BASELINE
-from icy.core.errors import InvalidSettingError
 from icy.core.text import counted
-from icy.records.load import Results, long_of
+from icy.records.load import Results
 
-from .bias import failures
+from .by_setting import FURTHER, failures, results_in, with_options
 from .table import BiasTable, Line
 
 AGENT = ["agent_kind", "agent", "protocol", "preset", "dataset"]  # columns that tell rows of the report apart
@@ -262,12 +259,8 @@ def simulated_table(results: Results, spread: str = "sd", *, compare: Any = None
     Raises:
         InvalidSettingError: another spread, or something to compare with.
     """
-    checked_spread(spread)
-    if compare is not None:
-        raise InvalidSettingError("Simulated games are compared by `icy study report`; leave out compare (--compare).")
-    long = long_of(results, empty=True)
-    long = long.assign(dataset=[_option(text, "dataset") for text in long["options"]])
-    long = long.assign(further=[_further(text) for text in long["options"]])
+    long = results_in(results, spread, compare, "Simulated games are compared by `icy study report`")
+    long = with_options(long, ["dataset"], ["protocol"])
     labels = {
         "dataset": "dataset",
         "model": "player",
@@ -276,7 +269,7 @@ def simulated_table(results: Results, spread: str = "sd", *, compare: Any = None
         "protocol": "protocol",
         "preset": "preset",
         "most": "most",
-        "further": "settings",
+        FURTHER: "settings",
     }
     shown = [name for name in labels if name in ("dataset", "model") or long[name].nunique() > 1]  # of senders alone
     lines: list[Line] = []
@@ -299,24 +292,3 @@ def _games_note(long: pd.DataFrame) -> str:
     games = counted(len(long), "game")
     trained = long["trained"].mean() if "trained" in long and len(long) else math.nan
     return games if math.isnan(trained) else f"{games}; {100 * trained:.0f} % of the other items are right"
-
-
-def _option(text: object, name: str) -> str:
-    found = re.search(rf"(?:^|, ){re.escape(name)}=([^,]*)", str(text))
-    return found[1] if found else ""
-
-
-def _further(text: object) -> str:
-    """Return the options of a player without what has a column of its own."""
-    parts = [part for part in re.split(r", (?=[\w.]+=)", str(text)) if part]
-    return ", ".join(part for part in parts if not part.startswith(("dataset=", "protocol=")))
-
-
-def interval_of(row: Mapping[str, Any]) -> Interval:
-    """Return the accuracy of a row of the report with its interval."""
-    return Interval(*(float(row[name]) for name in ("accuracy", "low", "high")))
-
-
-def study_agents(report: pd.DataFrame) -> Sequence[str]:
-    """Return the agents of a report, in its order."""
-    return list(dict.fromkeys(report["agent"]))

@@ -31,7 +31,7 @@ register_job_kind(
         spec=f"{__package__}.recall.spec:RecallSpec",
         jobs=f"{__package__}.recall.job:recall_jobs",
         source="MetaRG22 section 3.3, MetaRG24 appendix E.1; icy",
-        table="icy.analysis.tables.recall:recall_table",
+        table="icy.analysis.tables.s2b:recall_table",
         measures=("first_shot", "chance", "no_memory", "one_game", "reconstructed", "observations", "cpu_seconds"),
         curve=("steps", "accuracy", "first_shot", "observations", "reconstructed"),
         noun="agents",
