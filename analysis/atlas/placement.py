@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from icy.analysis import style
-from icy.analysis.cells import LEAST_RATIO
 from icy.analysis.plots.panels import error_lengths
+from icy.analysis.table_cells import LEAST_RATIO
 from icy.core.text import counted
 
 if TYPE_CHECKING:

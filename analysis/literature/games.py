@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from icy.analysis.cells import Cell, Reference
+from icy.analysis.table_cells import Reference, TableCell
 from icy.records.long_table import SYNONYMS
 
 from .catalogue import find_table, published
@@ -85,7 +85,7 @@ class PublishedRow:
     values: Mapping[str, float]
     table: str
 
-    def beside(self, measure: str, cell: Cell) -> Cell:
+    def beside(self, measure: str, cell: TableCell) -> TableCell:
         """Return a cell with the published value of its measure, if there is one."""
         if measure not in self.values or not cell.seeds:
             return cell

@@ -12,9 +12,9 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
-from icy.analysis.cells import CAP_SLACK, CUT, both_cut, number, p_text
 from icy.analysis.order import in_order
 from icy.analysis.statistics import CONFIDENCE, LEAST_RATIO, LEAST_SPREAD, student
+from icy.analysis.table_cells import CAP_SLACK, CUT, both_cut, number, p_text
 
 from .agreement import EQUIVALENT, NAMES, with_distance
 from .chance import agreement_share, combined_p, count_interval, count_p, mean_difference_p

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from icy.analysis import style
-from icy.analysis.tables.differences import LEVEL, Comparison, telling
+from icy.analysis.tables.differences import LEVEL, ResultsComparison, telling
 from icy.core.errors import InvalidSettingError
 
 ROW = 0.19  # inches
@@ -18,7 +18,7 @@ ROOM = 1.3  # times, beside the largest and the smallest quotient
 UP, DOWN = style.COLOURS[1], style.COLOURS[0]  # larger in the second, and smaller
 
 
-def differences(found: Comparison, width: float | None = None) -> Figure:
+def differences(found: ResultsComparison, width: float | None = None) -> Figure:
     """Draw each cell's effect with its 95 % interval, and the pairs of runs behind it as small dots.
 
     Ratios, on a logarithmic axis, and other values have a panel each. An effect that Holm's correction leaves is in
@@ -52,7 +52,7 @@ def differences(found: Comparison, width: float | None = None) -> Figure:
     return figure
 
 
-def _looks(cell: pd.Series[Any], found: Comparison) -> tuple[str, str]:
+def _looks(cell: pd.Series[Any], found: ResultsComparison) -> tuple[str, str]:
     """Return what is known of a cell, and its colour."""
     first, second = found.names
     if not cell["p_holm"] < LEVEL:
@@ -66,7 +66,7 @@ def _handle(label: str, colour: str, mark: str = "o", face: str | None = None) -
     return Line2D([], [], linestyle="", marker=mark, markersize=4.5, label=label, **looks)  # type: ignore[arg-type]
 
 
-def _panel(ax: Axes, part: pd.DataFrame, found: Comparison) -> None:
+def _panel(ax: Axes, part: pd.DataFrame, found: ResultsComparison) -> None:
     ratio = part["measure"].iloc[0] == "ratio"
     if ratio:
         ax.set_xscale("log")

@@ -12,9 +12,9 @@ from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 from numpy.typing import NDArray
 
 from icy.analysis import style
-from icy.analysis.cells import SPREADS, checked_spread
-from icy.analysis.conventions import conventions_of
+from icy.analysis.metric_conventions import conventions_of
 from icy.analysis.order import in_order, without_hashes
+from icy.analysis.table_cells import SPREADS, checked_spread
 from icy.analysis.tables.end_to_end import setting
 from icy.config.protocols import SCRATCH
 from icy.core.errors import InvalidSettingError

@@ -12,8 +12,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, NullLocator
 
 from icy.analysis import style
-from icy.analysis.cells import SPREADS, checked_spread
 from icy.analysis.order import in_order, without_hashes
+from icy.analysis.table_cells import SPREADS, checked_spread
 from icy.analysis.tables.by_setting import split_shared
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted
@@ -21,7 +21,7 @@ from icy.records.kinds import kind_of, points_of
 from icy.records.load import Results, long_of
 from icy.records.record import Record
 
-from .panels import Block, blocks, records_of, title_and_notes
+from .panels import ResultBlock, blocks, records_of, title_and_notes
 
 PANEL_HEIGHT = 1.35  # inches
 LOG_FROM = 8  # ratio of the longest run's steps to the shortest's above which the axis is logarithmic
@@ -129,7 +129,7 @@ def _evaluations(records: Sequence[Record]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns).astype({RECONSTRUCTED: float})
 
 
-def _name(block: Block, label: str) -> str:
+def _name(block: ResultBlock, label: str) -> str:
     return f"{label}\n{block.name}" if block.name else label
 
 

@@ -13,20 +13,20 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from icy.analysis import style
-from icy.analysis.cells import COARSE, CUT, Cell, cell_of, checked_spread
 from icy.analysis.order import place_of_model
+from icy.analysis.table_cells import COARSE, CUT, TableCell, cell_of, checked_spread
 from icy.analysis.tables.bias import parameter_counts
 from icy.config.protocols import BASELINE
 from icy.core.errors import InvalidSettingError
 from icy.records.load import Results
 from icy.records.long_table import ROW
 
-from .panels import Block, Line, blocks, limits, measured, refuse_crowd, title_and_notes
+from .panels import Line, ResultBlock, blocks, limits, measured, refuse_crowd, title_and_notes
 
 PANEL_HEIGHT, LARGE_PANEL = 1.55, 2.1  # inches, for few models and for many
 MARK = 4.0  # points
 FARTHEST, STEP = 10.0, 0.5  # points: how far a mark is moved aside, and by how much at a time
-Point = tuple[int, Cell]  # number of parameters, and the result
+Point = tuple[int, TableCell]  # number of parameters, and the result
 
 
 def parameters(
@@ -86,8 +86,8 @@ def parameters(
 
 
 def _panels(
-    wanted: Sequence[tuple[Block, str]],
-    counts: Sequence[tuple[Block, int]],
+    wanted: Sequence[tuple[ResultBlock, str]],
+    counts: Sequence[tuple[ResultBlock, int]],
     crowd: bool,
     width: float,
     axes: Axes | Sequence[Axes] | None,
@@ -103,7 +103,7 @@ def _panels(
     return figure, drawn
 
 
-def _label(axes: Sequence[Axes], counts: Sequence[tuple[Block, int]], width: float, most: int | None) -> None:
+def _label(axes: Sequence[Axes], counts: Sequence[tuple[ResultBlock, int]], width: float, most: int | None) -> None:
     """Label the axes of the panels of each block, at most so many side by side."""
     start = 0
     for part, count in counts:
@@ -112,7 +112,7 @@ def _label(axes: Sequence[Axes], counts: Sequence[tuple[Block, int]], width: flo
         start += count
 
 
-def _refuse_settings(parts: Sequence[Block]) -> None:
+def _refuse_settings(parts: Sequence[ResultBlock]) -> None:
     """Refuse several settings of one model, which would have the same mark.
 
     Raises:
@@ -143,7 +143,7 @@ def _notes(every: pd.DataFrame, long: pd.DataFrame, spread: str) -> list[str]:
     return notes + ([f"without parameters, and not shown: {', '.join(without)}"] if without else [])
 
 
-def _panel(ax: Axes, part: Block, grammar: str, crowd: bool, spread: str) -> None:
+def _panel(ax: Axes, part: ResultBlock, grammar: str, crowd: bool, spread: str) -> None:
     """Set up the axes of one panel."""
     ends = float(part.long["size"].min()) / 1.4, float(part.long["size"].max()) * 1.4
     ax.set_xscale("log")
@@ -159,7 +159,7 @@ def _panel(ax: Axes, part: Block, grammar: str, crowd: bool, spread: str) -> Non
     ax.set_ylim(low, high)
 
 
-def _models(ax: Axes, part: Block, grammar: str, looks: dict[str, style.Look], spread: str) -> None:
+def _models(ax: Axes, part: ResultBlock, grammar: str, looks: dict[str, style.Look], spread: str) -> None:
     """Draw the models of one panel; of many, set apart."""
     found: list[tuple[Line, list[Point]]] = []
     for line in part.lines_over("hidden_size"):

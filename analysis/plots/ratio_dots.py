@@ -9,13 +9,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from icy.analysis import style
-from icy.analysis.cells import COARSE, CUT, Cell, checked_spread
 from icy.analysis.order import in_order
+from icy.analysis.table_cells import COARSE, CUT, TableCell, checked_spread
 from icy.config.protocols import BASELINE
 from icy.core.errors import InvalidSettingError
 from icy.records.load import Results
 
-from .panels import Block, Line, blocks, limits, measured, refuse_crowd, title_and_notes
+from .panels import Line, ResultBlock, blocks, limits, measured, refuse_crowd, title_and_notes
 
 ROW_HEIGHT, LEAST_HEIGHT = 0.3, 0.18  # inches, of rows, and of those that would not fit on a page otherwise
 BAND = 0.72  # share of a row's height over which the dots of its grammars are spread
@@ -89,7 +89,7 @@ def _nothing(protocols: Sequence[str]) -> str:
     )
 
 
-def _panel(ax: Axes, part: Block, looks: dict[str, style.Look], spread: str, ends: tuple[float, float]) -> None:
+def _panel(ax: Axes, part: ResultBlock, looks: dict[str, style.Look], spread: str, ends: tuple[float, float]) -> None:
     lines = part.lines
     ax.set_xscale("log")
     ax.set(xlim=ends, ylim=(len(lines) - 0.5, -0.5))
@@ -110,7 +110,7 @@ def _panel(ax: Axes, part: Block, looks: dict[str, style.Look], spread: str, end
         ax.set_title(part.name, loc="left", fontsize=style.MEDIUM, fontweight="bold")
 
 
-def _row(ax: Axes, y: int, line: Line, part: Block, looks: dict[str, style.Look], spread: str) -> None:
+def _row(ax: Axes, y: int, line: Line, part: ResultBlock, looks: dict[str, style.Look], spread: str) -> None:
     """Draw the dots of one model, slightly apart in height so that none hides another."""
     step = BAND / max(1, len(part.grammars))
     for i, grammar in enumerate(part.grammars):
@@ -119,7 +119,7 @@ def _row(ax: Axes, y: int, line: Line, part: Block, looks: dict[str, style.Look]
             _dot(ax, y + (i - (len(part.grammars) - 1) / 2) * step, cell, line.bar(cell), looks[grammar])
 
 
-def _dot(ax: Axes, y: float, cell: Cell, error: tuple[float, float], look: style.Look) -> None:
+def _dot(ax: Axes, y: float, cell: TableCell, error: tuple[float, float], look: style.Look) -> None:
     down, up = error
     ax.errorbar([cell.mean], [y], xerr=[[down], [up]], fmt="none", ecolor=look.colour, elinewidth=0.9)
     face = "white" if cell.cut else look.colour

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from icy.analysis.cells import SPREADS
-from icy.analysis.tables.table import BiasTable
+from icy.analysis.table_cells import SPREADS
+from icy.analysis.tables.printed_table import BiasTable
 from icy.core.errors import IncompatibleError
 from icy.core.text import counted
 from icy.records.record import Record

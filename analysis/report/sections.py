@@ -10,11 +10,11 @@ from typing import Any, TypeAlias
 
 import pandas as pd
 
-from icy.analysis.cells import LEAST_RATIO, Cell
-from icy.analysis.conventions import conventions_of
+from icy.analysis.metric_conventions import conventions_of
 from icy.analysis.plots.tradeoff_front import COMPOSITIONAL, NOISE
-from icy.analysis.tables.compare import numbered
-from icy.analysis.tables.table import BiasTable
+from icy.analysis.table_cells import LEAST_RATIO, TableCell
+from icy.analysis.tables.printed_table import BiasTable
+from icy.analysis.tables.references import numbered
 from icy.records.kinds import kind_of_rows
 from icy.records.long_table import ROW
 from icy.records.record import Record
@@ -81,7 +81,7 @@ class Section:
             for side in dict.fromkeys(side for side, _ in shown)
         }
 
-    def _placed(self) -> list[tuple[int, str, dict[str, Cell]]]:
+    def _placed(self) -> list[tuple[int, str, dict[str, TableCell]]]:
         """Return for each line of the table its row, its name, and its cells with a value."""
         lines = zip(self.lines, self.table.rows, strict=True)
         return [(at, label, {n: c for n, c in cells.items() if c.seeds}) for (at, label), (_, cells) in lines]

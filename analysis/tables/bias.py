@@ -10,21 +10,21 @@ from typing import Any
 
 import pandas as pd
 
-from icy.analysis.cells import (
+from icy.analysis.order import ORDER, in_order, place_of
+from icy.analysis.statistics import LOG_SPREADS
+from icy.analysis.table_cells import (
     COARSE,
     CUT,
     EMPTY,
     SPREADS,
-    Cell,
     Reference,
+    TableCell,
     both_cut,
     cell_of,
     checked_spread,
     ratio_cell,
     with_updates,
 )
-from icy.analysis.order import ORDER, in_order, place_of
-from icy.analysis.statistics import LOG_SPREADS
 from icy.analysis.wording import LETTERS, heading, text_of
 from icy.config.protocols import BASELINE
 from icy.core.checks import parse_whole
@@ -34,10 +34,10 @@ from icy.records.load import Results, long_of
 from icy.records.long_table import ROW
 
 from .by_setting import failures, spread_note
-from .compare import PUBLISHED, cell_references, compared_with, numbered
 from .marking import TableRow, mark_ends
 from .paired import corrected, paired_differences, paired_of
-from .table import BiasTable
+from .printed_table import BiasTable
+from .references import PUBLISHED, cell_references, compared_with, numbered
 
 MEASURE_TITLES = {
     "ratio": "steps to the target as a ratio to concat's",
@@ -58,7 +58,7 @@ OF_CELLS = (  # columns of the long table, or of differences, that cells are mad
     *("row", "grammar", "measure", "value", "failed", "cut", "resolution"),
     *("steps", "crossing", "ours", "theirs", "our_cut", "their_cut", "p"),
 )
-CellMaker = Callable[[pd.DataFrame], Cell]
+CellMaker = Callable[[pd.DataFrame], TableCell]
 MOST_DECIMALS = 6
 
 
@@ -200,7 +200,7 @@ def difference_table(
     return replace(table, title=f"difference; {table.title}", notes=notes, signed=True, below=below)
 
 
-def _difference(part: pd.DataFrame, spread: str) -> Cell:
+def _difference(part: pd.DataFrame, spread: str) -> TableCell:
     """Return the cell of differences; of ratios with their quotient. Concat, where models are alike, is not tested."""
     cell = cell_of(part, spread)
     if part["grammar"].iloc[0] == BASELINE:
@@ -244,7 +244,7 @@ def _rows(
     """Return the rows of a table, with cells and their reference values."""
     # A report may have thousands of rows: cells get only the columns that they need, and labels are made all at once.
     needed = long[[name for name in OF_CELLS if name in long]]
-    cells: dict[int, dict[str, Cell]] = {}
+    cells: dict[int, dict[str, TableCell]] = {}
     runs: dict[tuple[int, str], int] = {}
     for (row, grammar), part in needed.groupby(["row", "grammar"], sort=False):  # type: ignore[misc]
         at = int(str(row)), str(grammar)
@@ -263,12 +263,12 @@ def _rows(
     return found
 
 
-def cell_in_row(part: pd.DataFrame, spread: str, log: bool) -> Cell:
+def cell_in_row(part: pd.DataFrame, spread: str, log: bool) -> TableCell:
     """Return the cell of some replicates; of ratios with their updates, and whether the checks were too coarse.
 
     Args:
         part: replicates of one row and grammar, in long form.
-        spread: a name of `icy.analysis.cells.SPREADS`.
+        spread: a name of `icy.analysis.table_cells.SPREADS`.
         log: whether to add the summary of ratios on the log scale, and their updates.
     """
     if part["measure"].iat[0] != "ratio":
@@ -277,7 +277,7 @@ def cell_in_row(part: pd.DataFrame, spread: str, log: bool) -> Cell:
     return with_updates(cell, part) if log else replace(cell, log=None)
 
 
-def _with_reference(cell: Cell, reference: Reference | None, ratio: bool) -> Cell:
+def _with_reference(cell: TableCell, reference: Reference | None, ratio: bool) -> TableCell:
     """Return a cell with its reference value; of two ratios that were cut, without their distance."""
     if reference is not None and ratio and both_cut(cell.mean, cell.seeds, cell.cut, reference.mean):
         reference = replace(reference, distance=math.nan)
@@ -450,7 +450,7 @@ def _notes_on_cells(rows: Sequence[TableRow], spread: str) -> list[str]:
     return [*_log_notes(rows, spread), *_updates_note(rows), *_coarse(rows), *_unfinished(rows)]
 
 
-def _log_cells(rows: Sequence[TableRow]) -> list[Cell]:
+def _log_cells(rows: Sequence[TableRow]) -> list[TableCell]:
     """Return the cells with something to say on the log scale: none if all are of one seed, which it would repeat."""
     cells = [cell for _, _, cells in rows for cell in cells.values()]
     found = [cell for cell in cells if cell.log is not None and not math.isnan(cell.log.centre)]
@@ -466,7 +466,7 @@ def _log_notes(rows: Sequence[TableRow], spread: str) -> list[str]:
     return [f"{LOG}: geometric mean, times or divided by its {LOG_SPREADS[spread]}{cut}"]
 
 
-def _counted_cells(rows: Sequence[TableRow]) -> list[Cell]:
+def _counted_cells(rows: Sequence[TableRow]) -> list[TableCell]:
     """Return the cells with known updates to the target."""
     return [cell for _, _, cells in rows for cell in cells.values() if not math.isnan(cell.updates)]
 

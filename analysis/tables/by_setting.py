@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import pandas as pd
 
-from icy.analysis.cells import SPREADS, Cell, checked_spread
+from icy.analysis.table_cells import SPREADS, TableCell, checked_spread
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted
 from icy.records.load import Results, long_of
 
-from .table import Line
+from .printed_table import Line
 
 FURTHER = "further"  # column of options that no other column shows
 
@@ -23,7 +23,7 @@ def results_in(results: Results, spread: str, compare: object = None, refusal: s
 
     Args:
         results: of one kind of job; none is allowed.
-        spread: a name of `icy.analysis.cells.SPREADS`.
+        spread: a name of `icy.analysis.table_cells.SPREADS`.
         compare: a request to compare with something; refused with `refusal`.
         refusal: the reason why a comparison is not possible; "" if it is.
 
@@ -98,7 +98,10 @@ def setting_labels(long: pd.DataFrame) -> dict[str, str]:
 
 
 def lines_of(
-    long: pd.DataFrame, labels: Iterable[str], columns: Mapping[str, str], cell: Callable[[pd.DataFrame, str], Cell]
+    long: pd.DataFrame,
+    labels: Iterable[str],
+    columns: Mapping[str, str],
+    cell: Callable[[pd.DataFrame, str], TableCell],
 ) -> list[Line]:
     """Return a line per combination of labels: their values and the number of seeds, and a cell per column.
 

@@ -24,7 +24,7 @@ RUN = ("first", "second", "difference", "first_cut", "second_cut")  # columns of
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ResultsComparison:
     """Two results, run by run and cell by cell.
 
     Attributes:
@@ -104,7 +104,9 @@ class Comparison:
         return "\n".join(self.said())
 
 
-def compare(first: Results, second: Results, names: tuple[str, str] = NAMES, apart: Sequence[str] = ()) -> Comparison:
+def compare(
+    first: Results, second: Results, names: tuple[str, str] = NAMES, apart: Sequence[str] = ()
+) -> ResultsComparison:
     """Hold two results against each other, run by run.
 
     Runs match in model, sizes, protocol, grammar, seed and kind of job; where several match, in their training too.
@@ -142,7 +144,7 @@ def compare(first: Results, second: Results, names: tuple[str, str] = NAMES, apa
     table = table.assign(p_holm=corrected(table))
     good = int((~one["failed"].astype(bool) & one["value"].notna()).sum())
     columns = [name for name in table if name not in (*NUMBERS, "identical")]
-    return Comparison(
+    return ResultsComparison(
         names,
         table[[*columns, *NUMBERS, "identical"]],
         pd.concat(runs, ignore_index=True),

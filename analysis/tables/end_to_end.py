@@ -8,9 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from icy.analysis.cells import Cell, cell_of
-from icy.analysis.conventions import conventions_of, undefined_notes, with_reason
+from icy.analysis.metric_conventions import conventions_of, undefined_notes, with_reason
 from icy.analysis.order import in_order
+from icy.analysis.table_cells import TableCell, cell_of
 from icy.analysis.wording import LETTERS, heading, text_of
 from icy.config.settings import OPEN
 from icy.core.errors import InvalidSettingError
@@ -20,8 +20,8 @@ from icy.records.long_table import ROW
 
 from .bias import compared_notes
 from .by_setting import failures, results_in, spread_note
-from .compare import numbered, pair_references
-from .table import BiasTable
+from .printed_table import BiasTable
+from .references import numbered, pair_references
 
 MEASURE_LABELS = {  # of columns of the long table
     "sender_accuracy": "sender accuracy",
@@ -50,7 +50,7 @@ def end_to_end_table(results: Results, spread: str = "sd", *, compare: Any = Non
     references = {} if compare is None else pair_references(long, compare)
     varying = [name for name in ROW if name != "model" and long[name].nunique(dropna=False) > 1]
     alike = columns_alike(long, varying)
-    rows: list[tuple[list[str], dict[str, Cell]]] = []
+    rows: list[tuple[list[str], dict[str, TableCell]]] = []
     for _, group in long.groupby(["model", *varying], sort=False, dropna=False):
         first = group.iloc[0]
         about = [str(first["model"]), *(text_of(first[name]) for name in alike), str(group["seed"].nunique())]

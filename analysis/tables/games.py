@@ -8,16 +8,16 @@ from typing import Any
 
 import pandas as pd
 
-from icy.analysis.cells import SPREADS, Cell, cell_of, cell_of_values, checked_spread
-from icy.analysis.conventions import of_columns, undefined_notes, with_reason
 from icy.analysis.literature.games import references
+from icy.analysis.metric_conventions import of_columns, undefined_notes, with_reason
+from icy.analysis.table_cells import SPREADS, TableCell, cell_of, cell_of_values, checked_spread
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted
 from icy.records.load import Results
 from icy.records.long_table import SYNONYMS
 
 from .by_setting import failures, lines_of, results_in, setting_labels, spread_note, whole_text, with_options
-from .table import BiasTable, Line
+from .printed_table import BiasTable, Line
 
 SCORES = {  # columns of the long table, and their headings
     "accuracy": "accuracy",
@@ -101,7 +101,7 @@ def games_table(results: Results, spread: str = "sd", *, compare: Any = None, co
     )
 
 
-def _cell(part: pd.DataFrame, name: str, spread: str) -> Cell:
+def _cell(part: pd.DataFrame, name: str, spread: str) -> TableCell:
     return with_reason(cell_of(part.assign(value=part[name]), spread), part, name)
 
 

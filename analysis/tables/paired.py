@@ -20,7 +20,7 @@ from icy.records.load import ATLAS, Results, long_of
 from icy.records.long_table import ROW
 from icy.records.select import select
 
-from .compare import IDENTITY, matched_rows, numbered, training_differences
+from .references import IDENTITY, matched_rows, numbered, training_differences
 
 EACH = "each"  # in place of a model: every model is held against every other
 OWN = ("model", "options", "hidden_size")  # what belongs to a model, rather than to its setting

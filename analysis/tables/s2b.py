@@ -9,9 +9,9 @@ from typing import Any
 
 import pandas as pd
 
-from icy.analysis.cells import SPREADS, Cell, cell_of, cell_of_values, checked_spread
-from icy.analysis.conventions import of_columns
 from icy.analysis.literature.catalogue import published
+from icy.analysis.metric_conventions import of_columns
+from icy.analysis.table_cells import SPREADS, TableCell, cell_of, cell_of_values, checked_spread
 from icy.config.presets import OLD_PRESETS
 from icy.core.conventions import read_conventions
 from icy.core.text import counted
@@ -19,7 +19,7 @@ from icy.records.load import Results
 
 from .by_setting import failures, lines_of, results_in, setting_labels, spread_note, with_options
 from .metrics import chance_note, metric_cell, reasons, shown_columns
-from .table import BiasTable, Line
+from .printed_table import BiasTable, Line
 
 QUERY, DEAF = "query", "deaf"
 HEADINGS = {  # of the measures of `icy.s2b.Evaluation.table`
@@ -108,7 +108,7 @@ def _published(name: str, measure: str, games: Sequence[tuple[int, int]], labels
     return [
         (
             [f"{row['agent']} (MetaRG24)", str(row["shots"]), str(row["samples"]), *labels, str(row["n"])],
-            {QUERY: Cell(row["mean"], row["error"], row["n"], cut=0, failed=0)},
+            {QUERY: TableCell(row["mean"], row["error"], row["n"], cut=0, failed=0)},
         )
         for row in there.to_dict("records")
     ]
@@ -158,7 +158,7 @@ def training_table(results: Results, spread: str = "sd", *, compare: Any = None,
     )
 
 
-def _percent(part: pd.DataFrame, name: str, spread: str) -> Cell:
+def _percent(part: pd.DataFrame, name: str, spread: str) -> TableCell:
     return cell_of(part.assign(value=100 * part[name].astype(float)), spread)
 
 

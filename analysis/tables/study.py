@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from icy.analysis.cells import Cell, cell_of, finite, p_text
 from icy.analysis.literature.people import PUBLISHED
 from icy.analysis.order import in_order
 from icy.analysis.people import (
@@ -22,13 +21,14 @@ from icy.analysis.people import (
     printed,
 )
 from icy.analysis.statistics import holm
+from icy.analysis.table_cells import TableCell, cell_of, finite, p_text
 from icy.analysis.wording import text_of
 from icy.config.protocols import BASELINE
 from icy.core.text import counted
 from icy.records.load import Results
 
 from .by_setting import FURTHER, failures, results_in, with_options
-from .table import BiasTable, Line
+from .printed_table import BiasTable, Line
 
 AGENT = ["agent_kind", "agent", "protocol", "preset", "dataset"]  # columns that tell rows of the report apart
 KINDS = ("published", "human", "simulated", "model")  # in the order of the report
@@ -215,10 +215,10 @@ def _range_of(games: pd.Series[Any]) -> str:
     return str(least) if least == most else f"{least}-{most}"
 
 
-def _report_cell(row: Mapping[Any, Any], value: str) -> Cell:
+def _report_cell(row: Mapping[Any, Any], value: str) -> TableCell:
     half = (row["high"] - row["low"]) / 2 if value == "accuracy" and finite(row["low"]) is not None else math.nan
     p = row.get("p_holm", math.nan) if value == "accuracy" else math.nan
-    return Cell(float(row[value]), float(half), int(row["games"]), 0, 0, p=float(p))
+    return TableCell(float(row[value]), float(half), int(row["games"]), 0, 0, p=float(p))
 
 
 def _report_notes(report: pd.DataFrame, value: str) -> list[str]:

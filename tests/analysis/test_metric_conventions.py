@@ -27,8 +27,8 @@ from icy.analysis.plots.translation import plot_translation
 from icy.analysis.tables.end_to_end import end_to_end_table
 from icy.analysis.tables.games import SCORES, evaluation_table, games_table
 from icy.analysis.tables.metrics import metrics_table
+from icy.analysis.tables.printed_table import BiasTable
 from icy.analysis.tables.s2b import LEARNED, scores_table, training_table
-from icy.analysis.tables.table import BiasTable
 from icy.config.specs import EndToEndSpec
 from icy.core.conventions import OF_READING, Convention, conventions_json
 from icy.core.registry import registry

@@ -27,7 +27,7 @@ SPREADS: dict[str, tuple[str, Callable[[Values], float]]] = {  # name: (descript
         lambda v: student(len(v) - 1) * float(v.std(ddof=1)) / math.sqrt(len(v)),
     ),
 }
-LOG_COLUMNS = ("geometric_mean", "geometric_spread", "low", "high")  # of `Cell.to_dict`
+LOG_COLUMNS = ("geometric_mean", "geometric_spread", "low", "high")  # of `TableCell.to_dict`
 OTHER_COLUMNS = ("other", "other_error", "distance")
 Mark = Literal["", "best", "worst"]
 
@@ -60,7 +60,7 @@ class Reference:
 
 
 @dataclass(frozen=True)
-class Cell:
+class TableCell:
     """Result of one model on one grammar.
 
     Attributes:
@@ -143,10 +143,10 @@ class Cell:
         return shown + (f" ({self.failed} failed)" if self.failed else "")
 
 
-EMPTY = Cell(math.nan, math.nan, 0, 0, 0)
+EMPTY = TableCell(math.nan, math.nan, 0, 0, 0)
 
 
-def cell_of(part: pd.DataFrame, spread: str) -> Cell:
+def cell_of(part: pd.DataFrame, spread: str) -> TableCell:
     """Return the cell of some replicates.
 
     Args:
@@ -158,12 +158,12 @@ def cell_of(part: pd.DataFrame, spread: str) -> Cell:
     values = part["value"].to_numpy(float, na_value=math.nan)[good]
     values, failed = values[~np.isnan(values)], len(good) - int(good.sum())
     if not len(values):
-        return Cell(math.nan, math.nan, 0, 0, failed)
+        return TableCell(math.nan, math.nan, 0, 0, failed)
     width = SPREADS[spread][1](values) if len(values) > 1 else math.nan
-    return Cell(float(values.mean()), width, len(values), int(part["cut"].to_numpy(bool)[good].sum()), failed)
+    return TableCell(float(values.mean()), width, len(values), int(part["cut"].to_numpy(bool)[good].sum()), failed)
 
 
-def ratio_cell(part: pd.DataFrame, spread: str) -> Cell:
+def ratio_cell(part: pd.DataFrame, spread: str) -> TableCell:
     """Return the cell of some ratios, with their summary on the log scale, and whether their checks were too coarse.
 
     Args:
@@ -184,7 +184,7 @@ def ratio_cell(part: pd.DataFrame, spread: str) -> Cell:
     return replace(cell, log=log, resolution=open_, coarse=bool(open_ > varies))
 
 
-def with_updates(cell: Cell, part: pd.DataFrame) -> Cell:
+def with_updates(cell: TableCell, part: pd.DataFrame) -> TableCell:
     """Return the cell of some ratios with the mean updates to the target (`updates_to_target`)."""
     if not cell.seeds or "steps" not in part:
         return cell
@@ -220,7 +220,7 @@ def updates_text(updates: float) -> str:
     return f"{updates:.1f}" if updates < 10 else f"{updates:,.0f}"
 
 
-def cell_of_values(values: pd.Series[float], spread: str) -> Cell:
+def cell_of_values(values: pd.Series[float], spread: str) -> TableCell:
     """Return the cell of values that cannot fail or be cut, such as metrics; NaN are left out."""
     return cell_of(pd.DataFrame({"value": values, "failed": False, "cut": False}), spread)
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pandas as pd
 
-from icy.analysis.cells import Cell, Reference, both_cut, cell_of
 from icy.analysis.literature.agreement import agreement, end_to_end_agreement, with_distance
 from icy.analysis.literature.catalogue import find_table
+from icy.analysis.table_cells import Reference, TableCell, both_cut, cell_of
 from icy.core.errors import InvalidSettingError, UnknownNameError
 from icy.records.load import ATLAS, long_of, read_long
 from icy.records.long_table import ROW
@@ -61,7 +61,7 @@ def cell_references(
     Args:
         long: results in long form, with the column `row`.
         compare: "published", the name of one published table, other results in long form, or None for nothing.
-        spread: shown with the means of other results, a name of `icy.analysis.cells.SPREADS`.
+        spread: shown with the means of other results, a name of `icy.analysis.table_cells.SPREADS`.
 
     Raises:
         UnknownNameError: there is no such table.
@@ -161,11 +161,11 @@ def _references(long: pd.DataFrame, other: pd.DataFrame, spread: str) -> dict[Ce
     return found
 
 
-def _numbers(cell: Cell) -> tuple[float, float, int]:
+def _numbers(cell: TableCell) -> tuple[float, float, int]:
     return cell.mean, cell.spread, cell.seeds
 
 
-def _cells(long: pd.DataFrame, spread: str) -> dict[CellKey, Cell]:
+def _cells(long: pd.DataFrame, spread: str) -> dict[CellKey, TableCell]:
     """Return the cells of a table, by row and grammar."""
     found = {}
     for key, part in long.groupby(["row", "grammar"]):

@@ -7,7 +7,7 @@ import math
 import pandas as pd
 import pytest
 
-from icy.analysis.cells import (
+from icy.analysis.table_cells import (
     EMPTY,
     Cell,
     Reference,
