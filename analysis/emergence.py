@@ -17,8 +17,8 @@ from icy.core.conventions import Convention
 from icy.core.errors import InvalidSettingError
 from icy.records.load import Results, long_of
 
+from .correlations import RankCorrelation, rank_correlation
 from .metric_conventions import conventions_of
-from .statistics import RankCorrelation, rank_correlation
 from .table_cells import LEAST_RATIO
 
 HOLISTIC = "hol"
