@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 
+from icy.analysis.row_types import Facts
 from icy.core.errors import InvalidSettingError
 
 from .statistics import LEAST_RATIO as LEAST_RATIO
@@ -105,12 +106,12 @@ class TableCell:
         """Whether runs are missing of seeds that its row has, as while training is under way."""
         return 0 < self.seeds < self.row_seeds
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Facts:
         """Return mean, spread (None if undefined) and seeds; numbers of cut and failed runs if any; and what else there
         is: the summary on the log scale, p, the resolution, the reference value, and of metrics `why` and `note`."""
         numbers = {"mean": self.mean, "spread": self.spread}
         rare = {name: count for name, count in (("cut", self.cut), ("failed", self.failed)) if count}
-        shown: dict[str, Any] = {**{k: finite(v) for k, v in numbers.items()}, "seeds": self.seeds, **rare}
+        shown: Facts = {**{k: finite(v) for k, v in numbers.items()}, "seeds": self.seeds, **rare}
         more: dict[str, float] = {}
         if self.log is not None:
             low, high = self.log.interval

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
 
 import pandas as pd
+
+from icy.analysis.row_types import Facts, Row, Series
 
 from .verdicts import DRAWN, judged_by_runs, verdict_of
 
@@ -31,7 +31,7 @@ class AgentTable:
 
     preset: str
     learner: str = "r2d2"
-    settings: Mapping[str, Any] = field(default_factory=lambda: {LOSS: {}})
+    settings: Facts = field(default_factory=lambda: {LOSS: {}})
 
 
 AGENTS = {
@@ -48,9 +48,7 @@ EPISODES_ACQUIRED = 20  # whose languages new listeners acquire; the papers do n
 GAME = MappingProxyType({"compat": "near32"})  # the numbers are those of the authors' program
 
 
-def agent_parts(
-    table: str, wanted: pd.DataFrame, seeds: Any = None, observations: int | None = None
-) -> list[dict[str, Any]]:
+def agent_parts(table: str, wanted: pd.DataFrame, seeds: object = None, observations: int | None = None) -> list[Facts]:
     """Return what trains the agents of published cells again: arguments of the table's kind of job, one dict per spec.
 
     Args:
@@ -139,12 +137,12 @@ def judged_agents(table: str, long: pd.DataFrame, wanted: pd.DataFrame) -> pd.Da
     return judged_by_runs(cells, runs, _verdict)
 
 
-def _verdict(cell: pd.Series[Any]) -> str:
+def _verdict(cell: Series) -> str:
     """Return the verdict on a cell; the paper may draw its number without printing it."""
     return DRAWN if cell["seeds"] and math.isnan(cell["published"]) else verdict_of(cell)
 
 
-def _runs(long: pd.DataFrame, cell: Mapping[Any, Any]) -> pd.DataFrame:
+def _runs(long: pd.DataFrame, cell: Row) -> pd.DataFrame:
     """Return the results that are of a cell, in per cent."""
     name = COLUMN.get(cell["measure"], cell["measure"])
     if (STIMULI not in cell and pd.isna(cell["shots"])) or name not in long or not len(long):

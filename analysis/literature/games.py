@@ -6,17 +6,17 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any
 
 import pandas as pd
 
+from icy.analysis.row_types import Facts, Row
 from icy.analysis.table_cells import Reference, TableCell
 from icy.records.long_table import SYNONYMS
 
 from .catalogue import find_table, published
 from .verdicts import judged_by_runs
 
-Row = tuple[str, str, int, int, int]  # world, channel, rule length, word size, message length
+GameKey = tuple[str, str, int, int, int]  # world, channel, rule length, word size, message length
 SEEDS = 3  # of a table whose rows were trained once
 WHICH = ("world", "channel", "rule_length", "word_size", "message_length")
 ARGUMENTS = MappingProxyType({"world": "world", "channel": "channel", "rule_length": "rule_length"})
@@ -31,7 +31,7 @@ class GameTable:
         by_size: whether the names of rows say the size of words.
     """
 
-    given: Mapping[str, Any] = field(default_factory=dict)
+    given: Facts = field(default_factory=dict)
     by_size: bool = False
 
 
@@ -59,7 +59,7 @@ def with_names(cells: pd.DataFrame, table: str) -> pd.DataFrame:
     return cells.assign(row=names)
 
 
-def game_parts(table: str, wanted: pd.DataFrame, seeds: Any = None) -> list[dict[str, Any]]:
+def game_parts(table: str, wanted: pd.DataFrame, seeds: object = None) -> list[Facts]:
     """Return what trains the agents of published cells again: arguments of the kind of job "games", a dict per row.
 
     Args:
@@ -95,7 +95,7 @@ class PublishedRow:
         return replace(cell, reference=Reference(value, math.nan, distance, source=self.table))
 
 
-def references(table: str) -> dict[Row, PublishedRow]:
+def references(table: str) -> dict[GameKey, PublishedRow]:
     """Return the rows of a published table of games, by world, channel, rule length, word size and message length.
 
     Raises:
@@ -113,7 +113,7 @@ def references(table: str) -> dict[Row, PublishedRow]:
     }
 
 
-def _row(cell: Mapping[Any, Any]) -> Row:
+def _row(cell: Row) -> GameKey:
     numbers = (int(cell[name]) for name in WHICH[2:])
     return (str(cell["world"]), str(cell["channel"]), *numbers)  # type: ignore[return-value]
 
@@ -134,7 +134,7 @@ def judged_games(table: str, long: pd.DataFrame, wanted: pd.DataFrame) -> pd.Dat
     return judged_by_runs(cells, runs)
 
 
-def _runs(long: pd.DataFrame, cell: Mapping[Any, Any]) -> pd.DataFrame:
+def _runs(long: pd.DataFrame, cell: Row) -> pd.DataFrame:
     """Return the values and failures of the results that are of a cell."""
     rows = rows_of(long, cell)
     return (
@@ -142,7 +142,7 @@ def _runs(long: pd.DataFrame, cell: Mapping[Any, Any]) -> pd.DataFrame:
     )
 
 
-def rows_of(long: pd.DataFrame, cell: Mapping[Any, Any]) -> pd.DataFrame:
+def rows_of(long: pd.DataFrame, cell: Row) -> pd.DataFrame:
     """Return the results of the row of a published cell."""
     if not len(long):
         return long

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import pandas as pd
 
+from icy.analysis.row_types import Row
 from icy.grammars import make_language
 
 from .verdicts import judged_by_runs
@@ -28,7 +28,7 @@ def judged_languages(wanted: pd.DataFrame, seeds: Sequence[int]) -> pd.DataFrame
     return judged_by_runs(cells, [_values(cell, seeds) for cell in wanted.to_dict("records")])
 
 
-def _values(cell: Mapping[Any, Any], seeds: Sequence[int]) -> pd.DataFrame:
+def _values(cell: Row, seeds: Sequence[int]) -> pd.DataFrame:
     """Return the metric of a cell for each seed."""
     from icy.metrics import residual_entropy
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
 import pandas as pd
+
+from icy.analysis.row_types import Facts, Row, Series
 
 from .verdicts import USUAL_SIZE, judged_by_runs, verdict_of
 
@@ -18,7 +18,7 @@ FAR_ERRORS = 3  # standard errors that icy's mean is below a printed bound, to d
 LEFT_OUT = ("shuf",)  # a grammar for receivers: a sender can only learn it by heart
 
 
-def step_parts(wanted: pd.DataFrame, seeds: Any = None) -> list[dict[str, Any]]:
+def step_parts(wanted: pd.DataFrame, seeds: object = None) -> list[Facts]:
     """Return what trains the models of published cells again: arguments of `icy.probe`, one dict per space and model.
 
     Other grammars than concat are trained for at most `cap` times concat's updates: for SLACK times the largest
@@ -79,7 +79,7 @@ def judged_steps(long: pd.DataFrame, wanted: pd.DataFrame) -> pd.DataFrame:
     return cells.assign(bound=wanted["bound"].to_list())
 
 
-def _runs(long: pd.DataFrame, cell: Mapping[Any, Any]) -> pd.DataFrame:
+def _runs(long: pd.DataFrame, cell: Row) -> pd.DataFrame:
     """Return the steps of the results that are of a cell."""
     if not len(long) or cell["measure"] != "steps":
         return long[:0]
@@ -88,7 +88,7 @@ def _runs(long: pd.DataFrame, cell: Mapping[Any, Any]) -> pd.DataFrame:
     return long.loc[of, ["steps", "failed", "cut"]].rename(columns={"steps": "value"})
 
 
-def _verdict(cell: pd.Series[Any]) -> str:
+def _verdict(cell: Series) -> str:
     """Return the verdict on a cell. Its published or its measured number may be a lower bound."""
     bound = cell["bound"]
     if not cell["seeds"]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,6 +12,7 @@ import scipy
 from numpy.typing import NDArray
 
 from icy.analysis.order import in_order
+from icy.analysis.row_types import Row, Series
 from icy.analysis.statistics import CONFIDENCE, LEAST_RATIO, LEAST_SPREAD, student
 from icy.analysis.table_cells import CAP_SLACK, CUT, both_cut, number, p_text
 
@@ -133,7 +133,7 @@ def _measured(long: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     return found.join(counts).reset_index()
 
 
-def verdict_of(cell: pd.Series[Any]) -> str:
+def verdict_of(cell: Series) -> str:
     """Return the verdict on a cell with its counts and the probability of its distance; see `judged`."""
     if not cell["seeds"]:
         return "failed" if cell["failed"] else "undecided" if cell["tried"] else "missing"
@@ -151,7 +151,7 @@ def verdict_of(cell: pd.Series[Any]) -> str:
     return "cut in one" if ours or theirs else "agrees" if cell["p"] >= 1 - CONFIDENCE else "near"
 
 
-def _all_cut(cell: pd.Series[Any]) -> tuple[bool, bool]:
+def _all_cut(cell: Series) -> tuple[bool, bool]:
     """Return whether all of icy's runs were cut at the cap, and whether all of the paper's were."""
     if cell["measure"] != "ratio":
         return False, False
@@ -161,7 +161,7 @@ def _all_cut(cell: pd.Series[Any]) -> tuple[bool, bool]:
 
 
 def judged_by_runs(
-    cells: pd.DataFrame, runs: Sequence[pd.DataFrame], verdict: Callable[[pd.Series[Any]], str] = verdict_of
+    cells: pd.DataFrame, runs: Sequence[pd.DataFrame], verdict: Callable[[Series], str] = verdict_of
 ) -> pd.DataFrame:
     """Judge published cells by the runs of each; see `judged`.
 
@@ -404,7 +404,7 @@ def _passed(known: pd.DataFrame, tests: Sequence[float]) -> bool:
     return not far.any() and not any(p < 1 - CONFIDENCE for p in tests)
 
 
-def _agreement_share(cell: Mapping[Any, Any]) -> float:
+def _agreement_share(cell: Row) -> float:
     """Return the probability that a cell agrees if the runs of both have one distribution."""
     if math.isnan(cell["published_error"]) or math.isnan(cell["icy_error"]):
         return CONFIDENCE  # one of the two has the other's error, and the distance is Student's t
@@ -466,7 +466,7 @@ def shown(cells: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _printed(cell: Mapping[Any, Any], how: tuple[int, str]) -> str:
+def _printed(cell: Row, how: tuple[int, str]) -> str:
     """Return a published number as text: the bound of a run that was stopped early; "-" where it is only drawn."""
     bound = cell.get("bound")
     if bound is not None and not math.isnan(bound):

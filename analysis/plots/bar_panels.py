@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import MultipleLocator
+from numpy.typing import NDArray
 
 from icy.analysis import style
+from icy.analysis.row_types import Facts
 from icy.analysis.table_cells import COARSE, CUT, TableCell, checked_spread
 from icy.config.protocols import BASELINE
 from icy.core.errors import InvalidSettingError
@@ -127,7 +128,7 @@ def _groups(ax: Axes, part: ResultBlock, labels: Sequence[str], spread: str, roo
         ax.set_title(part.name, loc="left", fontsize=style.MEDIUM, fontweight="bold")
 
 
-def _fill(place: int) -> dict[str, Any]:
+def _fill(place: int) -> Facts:
     """Return the fill of a model: a colour for the screen, a hatch for grey print."""
     return {
         "facecolor": style.COLOURS[place % 7],
@@ -179,11 +180,11 @@ def _panel(ax: Axes, part: ResultBlock, lines: Sequence[Line], grammar: str, spr
 def _bars(
     ax: Axes,
     along: str,
-    places: Any,
+    places: NDArray[np.float64],
     cells: Sequence[tuple[Line, TableCell | None]],
     part: ResultBlock,
     thick: float,
-    fill: dict[str, Any],
+    fill: Facts,
 ) -> None:
     """Draw bars along an axis ("x" or "y") with their errors, and remarks at their ends."""
     base = 1.0 if part.is_ratio else 0.0

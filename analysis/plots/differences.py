@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from icy.analysis import style
+from icy.analysis.row_types import Series
 from icy.analysis.tables.differences import LEVEL, ResultsComparison, telling
 from icy.core.errors import InvalidSettingError
 
@@ -52,7 +51,7 @@ def differences(found: ResultsComparison, width: float | None = None) -> Figure:
     return figure
 
 
-def _looks(cell: pd.Series[Any], found: ResultsComparison) -> tuple[str, str]:
+def _looks(cell: Series, found: ResultsComparison) -> tuple[str, str]:
     """Return what is known of a cell, and its colour."""
     first, second = found.names
     if not cell["p_holm"] < LEVEL:

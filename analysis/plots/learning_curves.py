@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -13,6 +12,7 @@ from matplotlib.ticker import FixedLocator, NullLocator
 
 from icy.analysis import style
 from icy.analysis.order import in_order, without_hashes
+from icy.analysis.row_types import Facts
 from icy.analysis.table_cells import SPREADS, checked_spread
 from icy.analysis.tables.by_setting import split_shared
 from icy.core.errors import InvalidSettingError
@@ -25,10 +25,10 @@ from .panels import ResultBlock, blocks, records_of, title_and_notes
 
 PANEL_HEIGHT = 1.35  # inches
 LOG_FROM = 8  # ratio of the longest run's steps to the shortest's above which the axis is logarithmic
-THIN: dict[str, Any] = {"linewidth": 0.6, "alpha": 0.6}
-DOTTED: dict[str, Any] = {"color": style.GREY, "linewidth": style.LINE, "linestyle": ":"}
+THIN: Facts = {"linewidth": 0.6, "alpha": 0.6}
+DOTTED: Facts = {"color": style.GREY, "linewidth": style.LINE, "linestyle": ":"}
 RECONSTRUCTED = "reconstructed"  # a number of a point of the curves of agents of S2B
-TARGET: dict[str, Any] = {"color": style.GREY, "linewidth": 0.8, "linestyle": "--"}
+TARGET: Facts = {"color": style.GREY, "linewidth": 0.8, "linestyle": "--"}
 
 
 def curves(
@@ -199,7 +199,7 @@ def _updates_axis(axes: Sequence[Axes], runs: pd.DataFrame, log: bool | None) ->
 
 def _handles(looks: Mapping[str, style.Look], long: pd.DataFrame, reconstructed: bool) -> list[Line2D]:
     """Return the lines of a legend: one per grammar, and the reconstruction and the target where there are any."""
-    mark: dict[str, Any] = {"markersize": 3.5, "markeredgewidth": 0.7, "linewidth": style.LINE}
+    mark: Facts = {"markersize": 3.5, "markeredgewidth": 0.7, "linewidth": style.LINE}
     lines = [
         Line2D([], [], color=look.colour, linestyle=look.dash, marker=look.marker, label=grammar, **mark)
         for grammar, look in looks.items()

@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from icy.analysis.order import ORDERED, in_order, place_of, place_of_model, without_hashes
+from icy.analysis.row_types import Series, SortKey
 from icy.analysis.table_cells import LEAST_RATIO, SPREADS, TableCell
 from icy.analysis.tables.bias import bias_table, cell_in_row
 from icy.analysis.wording import LETTERS, heading
@@ -242,13 +243,13 @@ def error_lengths(mean: float, spread: float, ratio: bool, cap: float = math.inf
     return (min(length, 0.9 * mean), min(length, max(0.0, cap - mean))) if ratio else (length, length)
 
 
-def _place(block: ResultBlock) -> tuple[Any, ...]:
+def _place(block: ResultBlock) -> SortKey:
     first = block.long.iloc[0]
     representation = place_of("representation", first["representation"])
     return str(first["side"]) != "sender", str(first["side"]), str(first["protocol"]), block.measure, representation
 
 
-def _words(row: pd.Series[Any], names: Iterable[str]) -> list[str]:
+def _words(row: Series, names: Iterable[str]) -> list[str]:
     """Return the settings of a row as short words, such as "E=128"."""
     shown = {name: row[name] for name in names if not pd.isna(row[name]) and row[name] != ""}
     return [_word(name, value) for name, value in shown.items()]

@@ -14,6 +14,7 @@ from matplotlib.lines import Line2D
 
 from icy.analysis import style
 from icy.analysis.order import place_of_model
+from icy.analysis.row_types import Facts
 from icy.analysis.table_cells import COARSE, CUT, TableCell, cell_of, checked_spread
 from icy.analysis.tables.bias import parameter_counts
 from icy.config.protocols import BASELINE
@@ -235,5 +236,5 @@ def _handles(looks: dict[str, style.Look]) -> list[Line2D]:
 
 
 def _handle(name: str, colour: str, marker: str, dash: Any, face: str) -> Line2D:
-    mark: dict[str, Any] = {"marker": marker, "markersize": MARK, "markerfacecolor": face}
+    mark: Facts = {"marker": marker, "markersize": MARK, "markerfacecolor": face}
     return Line2D([], [], color=colour, linestyle=dash, label=name, **mark)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
 from icy.analysis import style
 from icy.analysis.literature.people import PUBLISHED
@@ -134,7 +135,7 @@ def draw_course(items: pd.DataFrame, title: str | None = None, width: float = st
         ax.set(ylim=(0, 102))
         style.tidy(ax, "y")
     style.outer_labels(axes, across, "example", ["right, %"] * len(axes))
-    handles: list[Any] = [_handle(agent, looks[agent]) for agent in agents]
+    handles = [_handle(agent, looks[agent]) for agent in agents]
     style.legend(figure, axes, True, handles)
     usual = "Secret Spy Codes: right answers over the course of a game"
     style.entitle(figure, axes, True, title, usual, [f"lines: ordinary items, over {WINDOW} examples; marks: held-out"])
@@ -195,9 +196,7 @@ def _draw_items(ax: Axes, second: Axes, part: pd.DataFrame) -> None:
     second.tick_params(labelsize=style.SMALL, length=2.5, pad=2)
 
 
-def _design_handles() -> list[Any]:
-    from matplotlib.patches import Patch
-
+def _design_handles() -> list[Artist]:
     bars = [Patch(color=style.COLOURS[1], label="its colour"), Patch(color=style.COLOURS[0], label="its shape")]
     marks = [
         Line2D([], [], color="black", marker="D", linestyle="", markerfacecolor="white", markersize=4.5,

@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from icy.analysis.order import ORDER, in_order, place_of
+from icy.analysis.row_types import Series, SortKey
 from icy.analysis.statistics import LOG_SPREADS
 from icy.analysis.table_cells import (
     COARSE,
@@ -68,7 +69,7 @@ def bias_table(
     *,
     by: str | Sequence[str] = "representation",
     sort: str = "given",
-    compare: Any = None,
+    compare: Results | None = None,
     compared: str = "",
     mark: bool = True,
     log: bool = True,
@@ -118,7 +119,7 @@ def _bias_table(
     *,
     by: str | Sequence[str] = "representation",
     sort: str = "given",
-    compare: Any = None,
+    compare: Results | None = None,
     compared: str = "",
     mark: bool = True,
     decimals: int = 2,
@@ -316,7 +317,7 @@ def _sorted(rows: list[TableRow], grouped: Sequence[str], sort: str, grammars: S
     if what not in ("given", "model", "parameters", *grammars):
         raise unknown("order of rows", sort, ["given", "model", "parameters", *grammars])
 
-    def rank(row: TableRow) -> tuple[Any, ...]:
+    def rank(row: TableRow) -> SortKey:
         first, labels, cells = row
         if what == "model":
             return (first["model"],)
@@ -376,7 +377,7 @@ def _labelled(rows: list[TableRow], shown: Sequence[str], compares: bool) -> tup
     return labels[:-1], [(first, texts[:-1], cells) for first, texts, cells in rows]
 
 
-def parameter_counts(long: pd.DataFrame) -> pd.Series[Any]:
+def parameter_counts(long: pd.DataFrame) -> Series:
     """Return the number of parameters to show for each replicate: the papers' count under the preset `published`."""
     return long["parameters_published"].where(long["preset"].eq("published"), long["parameters"])
 
@@ -434,13 +435,13 @@ def _sides(long: pd.DataFrame) -> list[str]:
     ]
 
 
-def _chance(sizes: pd.Series[Any], otherwise: str) -> str:
+def _chance(sizes: Series, otherwise: str) -> str:
     """Return the accuracy by chance as text, if all sizes are one number; else `otherwise`."""
     known = sizes.dropna().astype(float).unique()
     return f"{1 / known[0]:.0%}" if len(known) == 1 else otherwise
 
 
-def _several(values: pd.Series[Any]) -> str:
+def _several(values: Series) -> str:
     """Return the different numbers of a column, in order; "" for none."""
     return ", ".join(f"{value:.10g}" for value in sorted(values.dropna().unique()))
 
@@ -498,7 +499,7 @@ def _unfinished(rows: Sequence[TableRow]) -> list[str]:
     ]
 
 
-def compared_notes(compare: Any, references: Collection[Reference], spread: str) -> list[str]:
+def compared_notes(compare: Results | None, references: Collection[Reference], spread: str) -> list[str]:
     """Return what reference values and brackets mean, or that there are none; nothing if the table does not compare."""
     if compare is None:
         return []

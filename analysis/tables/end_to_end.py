@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import pandas as pd
 
@@ -31,7 +30,7 @@ MEASURE_LABELS = {  # of columns of the long table
 }
 
 
-def end_to_end_table(results: Results, spread: str = "sd", *, compare: Any = None, compared: str = "") -> BiasTable:
+def end_to_end_table(results: Results, spread: str = "sd", *, compare: object = None, compared: str = "") -> BiasTable:
     """Make a table with a row per pair and measure, and a column per grammar of pre-training ("none" from scratch).
 
     Args:

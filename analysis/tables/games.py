@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import pandas as pd
 
@@ -59,7 +58,7 @@ CHANCE_NOTE = "the command icy metrics FOLDER --permutations 1000 gives chance a
 DECIMALS = 2
 
 
-def games_table(results: Results, spread: str = "sd", *, compare: Any = None, compared: str = "") -> BiasTable:
+def games_table(results: Results, spread: str = "sd", *, compare: object = None, compared: str = "") -> BiasTable:
     """Make a table with a row per game and pair of agents, and a column per score, over seeds.
 
     Args:

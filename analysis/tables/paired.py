@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from icy.analysis.order import in_order
+from icy.analysis.row_types import Facts
 from icy.analysis.statistics import Paired, holm, paired, pairs_needed, signs_needed, spread_limit
 from icy.config.protocols import BASELINE
 from icy.core.errors import IncompatibleError, InvalidSettingError, StoreError, UnknownNameError
@@ -72,7 +72,7 @@ def paired_differences(
     return *_subtracted(rest, long[long["model"] == model], SETTING), model
 
 
-def _model_called(long: pd.DataFrame, name: Any) -> str | None:
+def _model_called(long: pd.DataFrame, name: object) -> str | None:
     """Return the one model of this name; None for what is no model's name, or a file or folder."""
     if not isinstance(name, str) or name == ATLAS or Path(name).exists():
         return None
@@ -206,12 +206,12 @@ def corrected(tests: pd.DataFrame) -> pd.Series[float]:
 _CELL = ["model", "representation", "meanings", "protocol", "measure", "grammar"]
 
 
-def _cells(both: pd.DataFrame) -> list[tuple[dict[str, Any], Paired]]:
+def _cells(both: pd.DataFrame) -> list[tuple[Facts, Paired]]:
     """Return the comparison of every cell but concat's, with what tells it from others."""
     return [(about, paired_of(part)) for about, part in cells_of(both) if about["grammar"] != BASELINE]
 
 
-def cells_of(both: pd.DataFrame) -> list[tuple[dict[str, Any], pd.DataFrame]]:
+def cells_of(both: pd.DataFrame) -> list[tuple[Facts, pd.DataFrame]]:
     """Split `paired_differences` into cells: what tells each from others, and its replicates."""
     names, found = _cell_columns(both), []
     for _, row in numbered(both).groupby("row", sort=False):
@@ -276,9 +276,7 @@ def seeds_needed(
     return pd.DataFrame([_needed(*one, power, alpha, tests[of], asked) for one, of in zip(found, family, strict=True)])
 
 
-def _needed(
-    about: dict[str, Any], found: Paired, power: float, alpha: float, tests: int, asked: float | None
-) -> dict[str, Any]:
+def _needed(about: Facts, found: Paired, power: float, alpha: float, tests: int, asked: float | None) -> Facts:
     """Return a row of `seeds_needed`."""
     effect = asked if asked is not None else _log(found) if not found.bound else math.nan
     limit = spread_limit(found.spread, found.told)

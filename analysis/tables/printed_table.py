@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from icy.analysis.order import ORDERED
+from icy.analysis.row_types import Facts
 from icy.analysis.table_cells import EMPTY, LOG_COLUMNS, OTHER_COLUMNS, Mark, TableCell
 from icy.core.checks import number_or_text
 from icy.core.conventions import Convention
@@ -134,7 +134,7 @@ class BiasTable:
         kinds: dict[str, type] = {**dict.fromkeys(counts, int), **dict.fromkeys(TEXTS, object)}
         return frame.astype({column: kinds.get(column[1], float) for column in columns})
 
-    def to_records(self) -> list[dict[str, Any]]:
+    def to_records(self) -> list[Facts]:
         """Return a dictionary per row: its labels, and a dictionary for each cell (`TableCell.to_dict`)."""
         return [
             {
@@ -144,7 +144,7 @@ class BiasTable:
             for labels, cells in self.rows
         ]
 
-    def _plain(self, column: str, cell: TableCell) -> dict[str, Any]:
+    def _plain(self, column: str, cell: TableCell) -> Facts:
         """Return a cell as a dictionary; of a metric, with its convention."""
         if column not in self.conventions:
             return cell.to_dict()

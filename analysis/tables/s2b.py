@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import pandas as pd
 
@@ -128,7 +127,7 @@ RECONSTRUCTED = "reconstructed"
 GAME = {"values": "V", "shots": "S", "samples": "O", "distractors": "K"}
 
 
-def training_table(results: Results, spread: str = "sd", *, compare: Any = None, compared: str = "") -> BiasTable:
+def training_table(results: Results, spread: str = "sd", *, compare: object = None, compared: str = "") -> BiasTable:
     """Make a table with a row per trained agent and game, and a column per measure, over seeds.
 
     Args:
@@ -197,7 +196,7 @@ RECALLED = {  # columns of the long table of agents of the recall task, in per c
 }
 
 
-def recall_table(results: Results, spread: str = "sd", *, compare: Any = None, compared: str = "") -> BiasTable:
+def recall_table(results: Results, spread: str = "sd", *, compare: object = None, compared: str = "") -> BiasTable:
     """Make a table with a row per agent and representation of stimuli, and a column per measure, over seeds.
 
     Args:

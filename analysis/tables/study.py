@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from icy.analysis.literature.people import PUBLISHED
@@ -20,7 +17,8 @@ from icy.analysis.people import (
     permutation_p,
     printed,
 )
-from icy.analysis.statistics import holm
+from icy.analysis.row_types import Facts, Row, Series
+from icy.analysis.statistics import Values, holm
 from icy.analysis.table_cells import TableCell, cell_of, finite, p_text
 from icy.analysis.wording import text_of
 from icy.config.protocols import BASELINE
@@ -69,7 +67,7 @@ def study_report(rows: pd.DataFrame, seed: int = 0, margin: float = MARGIN) -> p
     return report.loc[order.sort_values([*order], kind="stable").index].reset_index(drop=True)
 
 
-def _cell(part: pd.DataFrame, seed: int) -> dict[str, Any]:
+def _cell(part: pd.DataFrame, seed: int) -> Facts:
     """Return the statistics of one agent on one grammar."""
     held_out = _of(part, EXACT, HELD_OUT)
     if (part["agent_kind"] == PUBLISHED).any():
@@ -91,7 +89,7 @@ def _cell(part: pd.DataFrame, seed: int) -> dict[str, Any]:
     }
 
 
-def _published_cell(part: pd.DataFrame, held_out: pd.DataFrame) -> dict[str, Any]:
+def _published_cell(part: pd.DataFrame, held_out: pd.DataFrame) -> Facts:
     """Return what is known of a published cell: counts, and what is printed."""
     of_game = part[part["split"] == "game"].set_index("metric")["value"]
     row = held_out.iloc[0]
@@ -142,8 +140,8 @@ class _Pair:
         paired: whether they are pairs, of one instance each.
     """
 
-    ours: np.ndarray[Any, np.dtype[np.float64]]
-    theirs: np.ndarray[Any, np.dtype[np.float64]]
+    ours: Values
+    theirs: Values
     paired: bool
 
 
@@ -210,12 +208,12 @@ def _tells(report: pd.DataFrame, name: str) -> bool:
     return name == "agent" or report[name].nunique(dropna=False) > 1
 
 
-def _range_of(games: pd.Series[Any]) -> str:
+def _range_of(games: Series) -> str:
     least, most = int(games.min()), int(games.max())
     return str(least) if least == most else f"{least}-{most}"
 
 
-def _report_cell(row: Mapping[Any, Any], value: str) -> TableCell:
+def _report_cell(row: Row, value: str) -> TableCell:
     half = (row["high"] - row["low"]) / 2 if value == "accuracy" and finite(row["low"]) is not None else math.nan
     p = row.get("p_holm", math.nan) if value == "accuracy" else math.nan
     return TableCell(float(row[value]), float(half), int(row["games"]), 0, 0, p=float(p))
@@ -247,7 +245,7 @@ def contrasts_table(report: pd.DataFrame) -> pd.DataFrame:
 # -- simulated games as they are filed ---------------------------------------------------------------------------------
 
 
-def simulated_table(results: Results, spread: str = "sd", *, compare: Any = None, compared: str = "") -> BiasTable:
+def simulated_table(results: Results, spread: str = "sd", *, compare: object = None, compared: str = "") -> BiasTable:
     """Make a table of simulated games: a row per player, dataset and protocol, a column per grammar, over instances.
 
     Args:
