@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
     from .figures import ShownFigure
 
@@ -63,6 +64,14 @@ class Look:
     def face(self) -> str:
         """Colour of the inside of its mark."""
         return "white" if self.hollow else self.colour
+
+    def handle(self, label: str, size: float = 4.0, line: bool = True, **more: Any) -> Line2D:
+        """Return its entry in a legend: a mark of a size in points, with or without its line."""
+        from matplotlib.lines import Line2D
+
+        dash = self.dash if line else ""
+        mark = {"marker": self.marker, "markersize": size, "markerfacecolor": self.face, **more}
+        return Line2D([], [], color=self.colour, linestyle=dash, label=label, **mark)
 
 
 GRAMMARS = {
@@ -301,6 +310,12 @@ def head(ax: Axes, name: str, width: float) -> None:
     """Write the name of a panel above it, wrapped to the width of the panel in inches."""
     lines = [wrapped(line, 0.8 * width, MEDIUM) for line in name.split("\n")]
     ax.set_title("\n".join(lines), fontsize=MEDIUM)
+
+
+def name_block(ax: Axes, name: str) -> None:
+    """Write the name of a block of results above its panel, at the left."""
+    if name:
+        ax.set_title(name, loc="left", fontsize=MEDIUM, fontweight="bold")
 
 
 def tilt(names: Sequence[str], room: float, side: str = "right", size: float = MEDIUM) -> Facts:

@@ -124,8 +124,7 @@ def _groups(ax: Axes, part: ResultBlock, labels: Sequence[str], spread: str, roo
     ax.set_ylabel(part.axis)
     ax.tick_params(axis="x", length=0, labelsize=style.MEDIUM)
     ax.set_xlim(-0.5, len(grammars) - 0.5)  # also where nothing was measured
-    if part.name:
-        ax.set_title(part.name, loc="left", fontsize=style.MEDIUM, fontweight="bold")
+    style.name_block(ax, part.name)
 
 
 def _fill(place: int) -> Facts:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from icy.analysis import style
 from icy.analysis.row_types import Series
@@ -46,8 +45,10 @@ def differences(found: ResultsComparison, width: float | None = None) -> Figure:
     for ax, part in zip(axes, parts, strict=True):
         _panel(ax, part, found)
     shown = {_looks(cell, found) for _, cell in cells.iterrows()}
-    bounds = [_handle("a bound: further that way", "black", ">", "white")] if cells["bound"].ne("").any() else []
-    style.legend(figure, axes, True, [*(_handle(*one) for one in sorted(shown)), *bounds])
+    entries = [(label, style.Look(colour)) for label, colour in sorted(shown)]
+    if cells["bound"].ne("").any():
+        entries.append(("a bound: further that way", style.Look("black", marker=">", hollow=True)))
+    style.legend(figure, axes, True, [look.handle(label, 4.5, line=False) for label, look in entries])
     return figure
 
 
@@ -58,11 +59,6 @@ def _looks(cell: Series, found: ResultsComparison) -> tuple[str, str]:
         return f"not told from {first}", style.DIM
     larger = cell["effect"] > (1.0 if cell["measure"] == "ratio" else 0.0)
     return (f"larger in {second}", UP) if larger else (f"smaller in {second}", DOWN)
-
-
-def _handle(label: str, colour: str, mark: str = "o", face: str | None = None) -> Line2D:
-    looks = {"markerfacecolor": face or colour, "markeredgecolor": colour}
-    return Line2D([], [], linestyle="", marker=mark, markersize=4.5, label=label, **looks)  # type: ignore[arg-type]
 
 
 def _panel(ax: Axes, part: pd.DataFrame, found: ResultsComparison) -> None:

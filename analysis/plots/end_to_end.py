@@ -86,7 +86,7 @@ def e2e(
         if axes is not None and place % len(wanted) == 0:
             room = 0.9 * ax.get_window_extent().width / figure.dpi
             name = style.wrapped(pair.label, room, style.MEDIUM)
-            ax.set_title(name, loc="left", fontsize=style.MEDIUM, fontweight="bold")
+            style.name_block(ax, name)
     for ax in drawn[-across:]:
         ax.set_xlabel("updates")
     _legend(figure, drawn, axes is None)

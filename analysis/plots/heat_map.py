@@ -354,5 +354,4 @@ def _name(ax: Axes, panel: HeatPanel, sizes: Cells, room: float) -> None:
     ax.grid(which="minor", color="white", linewidth=1.2 * sizes.height / _usual().height)
     ax.tick_params(which="minor", length=0)
     ax.spines[:].set_visible(False)
-    if panel.name:
-        ax.set_title(panel.name, loc="left", fontsize=style.MEDIUM, fontweight="bold")
+    style.name_block(ax, panel.name)

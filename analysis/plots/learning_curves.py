@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -199,11 +200,8 @@ def _updates_axis(axes: Sequence[Axes], runs: pd.DataFrame, log: bool | None) ->
 
 def _handles(looks: Mapping[str, style.Look], long: pd.DataFrame, reconstructed: bool) -> list[Line2D]:
     """Return the lines of a legend: one per grammar, and the reconstruction and the target where there are any."""
-    mark: Facts = {"markersize": 3.5, "markeredgewidth": 0.7, "linewidth": style.LINE}
-    lines = [
-        Line2D([], [], color=look.colour, linestyle=look.dash, marker=look.marker, label=grammar, **mark)
-        for grammar, look in looks.items()
-    ]
+    mark: Facts = {"markeredgewidth": 0.7, "linewidth": style.LINE}
+    lines = [replace(look, hollow=False).handle(grammar, 3.5, **mark) for grammar, look in looks.items()]
     lines += [Line2D([], [], **DOTTED, label="reconstruction accuracy")] if reconstructed else []
     return lines + ([Line2D([], [], **TARGET, label="target")] if long["target"].notna().any() else [])
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,7 +13,6 @@ from matplotlib.lines import Line2D
 
 from icy.analysis import style
 from icy.analysis.order import place_of_model
-from icy.analysis.row_types import Facts
 from icy.analysis.table_cells import COARSE, CUT, TableCell, cell_of, checked_spread
 from icy.analysis.tables.bias import parameter_counts
 from icy.config.protocols import BASELINE
@@ -222,19 +220,14 @@ def _handles(looks: dict[str, style.Look]) -> list[Line2D]:
         one_side = len({name.partition("/")[0] for name in looks}) == 1
         names = sorted(looks, key=place_of_model)
         shown = {name.rpartition("/")[2] if one_side else name: looks[name] for name in names}
-        return [_handle(name, look.colour, look.marker, look.dash, look.face) for name, look in shown.items()]
+        return [look.handle(name, MARK) for name, look in shown.items()]
     cells = {style.cell(name): look.marker for name, look in looks.items() if style.cell(name)}
-    families = {style.family(name): (look, not style.cell(name)) for name, look in looks.items()}
+    families = {style.family(name): (look.colour, look.marker, not style.cell(name)) for name, look in looks.items()}
     found = [
-        _handle(name, look.colour, look.marker if alone else "s", "", look.colour)
-        for name, (look, alone) in families.items()
+        style.Look(colour, marker=marker if alone else "s").handle(name, MARK, line=False)
+        for name, (colour, marker, alone) in families.items()
     ]
-    found += [_handle(name, style.DIM, mark, "", style.DIM) for name, mark in cells.items()]
+    found += [style.Look(style.DIM, marker=mark).handle(name, MARK, line=False) for name, mark in cells.items()]
     if any(look.hollow for look in looks.values()):
-        found.append(_handle("two layers", style.DIM, "o", "", "white"))
+        found.append(style.Look(style.DIM, hollow=True).handle("two layers", MARK, line=False))
     return found
-
-
-def _handle(name: str, colour: str, marker: str, dash: Any, face: str) -> Line2D:
-    mark: Facts = {"marker": marker, "markersize": MARK, "markerfacecolor": face}
-    return Line2D([], [], color=colour, linestyle=dash, label=name, **mark)

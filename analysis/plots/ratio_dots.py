@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from icy.analysis import style
 from icy.analysis.order import in_order
@@ -73,7 +73,8 @@ def ratios(
     for ax, part in zip(drawn, parts, strict=True):
         _panel(ax, part, looks, spread, ends)
     drawn[-1].set_xlabel(style.wrapped("steps to the target as a ratio to concat's", 0.6 * size[0], style.MEDIUM))
-    style.legend(figure, drawn, axes is None, [_handle(name, look) for name, look in looks.items()])
+    marks = {name: replace(look, hollow=False) for name, look in looks.items()}
+    style.legend(figure, drawn, axes is None, [look.handle(name, MARK, line=False) for name, look in marks.items()])
     usual, notes = title_and_notes(long, spread)
     notes = [note.replace(CUT, "hollow, with an arrow:").removeprefix(f"{COARSE} ") for note in notes]
     style.entitle(figure, drawn, axes is None, title, usual, notes)
@@ -106,8 +107,7 @@ def _panel(ax: Axes, part: ResultBlock, looks: dict[str, style.Look], spread: st
     style.tidy(ax, grid="x")
     style.ratio_axis(ax.xaxis, *ends)
     ax.tick_params(axis="y", length=0, labelsize=style.MEDIUM)
-    if part.name:
-        ax.set_title(part.name, loc="left", fontsize=style.MEDIUM, fontweight="bold")
+    style.name_block(ax, part.name)
 
 
 def _row(ax: Axes, y: int, line: Line, part: ResultBlock, looks: dict[str, style.Look], spread: str) -> None:
@@ -128,7 +128,3 @@ def _dot(ax: Axes, y: float, cell: TableCell, error: tuple[float, float], look: 
     if cell.cut:
         start = cell.mean + up
         ax.annotate("", (start * 1.16, y), (start, y), arrowprops={**style.ARROW, "color": look.colour})
-
-
-def _handle(grammar: str, look: style.Look) -> Line2D:
-    return Line2D([], [], linestyle="", marker=look.marker, color=look.colour, markersize=MARK, label=grammar)

@@ -231,9 +231,7 @@ def _panel(
     on = wanted[0] if len(wanted) == 1 else f"mean of {', '.join(wanted)}"
     ax.set_xlabel(style.wrapped(f"{part.axis} on noise", 0.6 * extent[0], style.MEDIUM))
     ax.set_ylabel(style.wrapped(f"{part.axis} on {on}", 0.75 * extent[1], style.MEDIUM))
-    if part.name:
-        name = style.wrapped(part.name, 0.7 * extent[0], style.MEDIUM)
-        ax.set_title(name, loc="left", fontsize=style.MEDIUM, fontweight="bold")
+    style.name_block(ax, style.wrapped(part.name, 0.7 * extent[0], style.MEDIUM))
     if not several:  # else there may be no room for both, and a note says it once
         ax.set_title(BETTER, loc="right", fontsize=style.MEDIUM)
     _legend(ax, [] if named else points, columns=-(-len(points) // LONGEST) if several else 1)
@@ -263,12 +261,8 @@ def _legend(ax: Axes, points: Sequence[Point], columns: int) -> None:
 def _handles(points: Sequence[Point]) -> list[Line2D]:
     """Return the entries of a legend: the front, and the models with their marks."""
     looks = style.model_looks([point.line.model for point in points])
-    handles = [Line2D([], [], color="black", linewidth=0.8, linestyle="--", label="front")]
-    for point in points:
-        look = looks[point.line.model]
-        mark = {"markerfacecolor": look.face, "markeredgecolor": look.colour, "markersize": MARK - 1}
-        handles.append(Line2D([], [], linestyle="", marker=look.marker, label=_name(point), **mark))  # type: ignore[arg-type]
-    return handles
+    front = Line2D([], [], color="black", linewidth=0.8, linestyle="--", label="front")
+    return [front, *(looks[point.line.model].handle(_name(point), MARK - 1, line=False) for point in points)]
 
 
 def _name(point: Point) -> str:
