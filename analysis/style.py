@@ -192,11 +192,7 @@ def figure(width: float | None = None, height: float = 3.0) -> ShownFigure:
 
 
 def panels(
-    names: Sequence[str],
-    axes: Axes | Sequence[Axes] | None,
-    size: tuple[float, float],
-    across: int = 1,
-    **more: Any,
+    names: Sequence[str], axes: Axes | Sequence[Axes] | None, size: tuple[float, float], across: int = 1, **more: Any
 ) -> tuple[Figure, list[Axes]]:
     """Return a figure and axes for some panels: given ones, or new ones.
 

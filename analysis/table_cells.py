@@ -23,10 +23,7 @@ COARSE = "~"  # marks a mean of ratios that the readings leave more uncertain th
 SPREADS: dict[str, tuple[str, Callable[[Values], float]]] = {  # name: (description, function)
     "sd": ("standard deviation over seeds", lambda v: float(v.std(ddof=1))),
     "sem": ("standard error of the mean", lambda v: float(v.std(ddof=1)) / math.sqrt(len(v))),
-    "ci95": (
-        "95 % interval (Student's t)",
-        lambda v: student(len(v) - 1) * float(v.std(ddof=1)) / math.sqrt(len(v)),
-    ),
+    "ci95": ("95 % interval (Student's t)", lambda v: student(len(v) - 1) * float(v.std(ddof=1)) / math.sqrt(len(v))),
 }
 LOG_COLUMNS = ("geometric_mean", "geometric_spread", "low", "high")  # of `TableCell.to_dict`
 OTHER_COLUMNS = ("other", "other_error", "distance")

@@ -28,16 +28,8 @@ DATA = Path(__file__).parents[1] / "data" / "published"
 KEYS = ["protocol", "representation", "side", "model", "hidden_size", "grammar", "target"]
 PAIR_KEYS = ["representation", "model", "hidden_size", "grammar", "measure"]
 NUMBERS = ["measure", "mean", "error", "error_kind", "n", "printed", "bound", "rounding", "standard_error"]
-WHOLE = (
-    "n",
-    "hidden_size",
-    "parameters",
-    "bound",
-    "samples",
-    "shots",
-    "distractors",
-    "observations",
-)  # stay whole numbers where some are missing
+# Columns that stay whole numbers where some are missing.
+WHOLE = ("n", "hidden_size", "parameters", "bound", "samples", "shots", "distractors", "observations")
 
 
 @dataclass(frozen=True)

@@ -40,22 +40,8 @@ UNDECIDED = {  # verdict on undecided cells: the reason, for a number of them
 DECIMALS = {"ratio": (2, ""), "steps": (0, ",")}  # and a separator of thousands; of other measures (3, "")
 CELL = ["representation", "side", "model", "hidden_size", "grammar", "measure"]
 COLUMNS = [
-    *CELL,
-    *(
-        "icy",
-        "icy_error",
-        "seeds",
-        "cut",
-        "published",
-        "published_error",
-        "n",
-        "combined_error",
-        "distance",
-        "freedom",
-        "p",
-    ),
-    "verdict",
-    *("margin", "equivalence", "by_design"),
+    *(*CELL, "icy", "icy_error", "seeds", "cut", "published", "published_error", "n", "combined_error"),
+    *("distance", "freedom", "p", "verdict", "margin", "equivalence", "by_design"),
 ]
 
 

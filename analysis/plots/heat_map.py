@@ -76,11 +76,7 @@ class HeatPanel:
 
 
 def heat(
-    results: Results,
-    *,
-    title: str | None = None,
-    width: float | None = None,
-    axes: Axes | Sequence[Axes] | None = None,
+    results: Results, *, title: str | None = None, width: float | None = None, axes: Axes | Sequence[Axes] | None = None
 ) -> Figure:
     """Draw the bias table as a heat map: a row per model, a column per grammar, the mean in each cell.
 

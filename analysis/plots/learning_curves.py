@@ -76,12 +76,7 @@ def curves(
     across = style.across(len(found), width)
     down = -(-len(found) // across)
     figure, drawn = style.panels(
-        names,
-        axes,
-        (width, PANEL_HEIGHT * down + (0.9 if down > 1 else 1.2)),
-        across,
-        sharex=True,
-        sharey=True,
+        names, axes, (width, PANEL_HEIGHT * down + (0.9 if down > 1 else 1.2)), across, sharex=True, sharey=True
     )
     looks = style.grammar_looks(in_order(long["grammar"]))
     for ax, (name, part) in zip(drawn, found, strict=True):

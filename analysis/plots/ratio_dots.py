@@ -62,11 +62,7 @@ def ratios(
     if axes is None:
         refuse_crowd(size, parts)
     figure, drawn = style.panels(
-        [part.name or "all models" for part in parts],
-        axes,
-        size,
-        gridspec_kw={"height_ratios": counts},
-        sharex=True,
+        [part.name or "all models" for part in parts], axes, size, gridspec_kw={"height_ratios": counts}, sharex=True
     )
     looks = style.grammar_looks(in_order(long["grammar"]))
     ends = limits([line for part in parts for line in part.lines], looks, spread, ratio=True)

@@ -111,11 +111,7 @@ def plot_turns_of_images(images: Values, rules: Sequence[str], targets: int) -> 
 
 
 def plot_turns_of_values(
-    objects: Whole,
-    demanded: Whole,
-    rules: Sequence[str],
-    attributes: Sequence[str],
-    targets: int,
+    objects: Whole, demanded: Whole, rules: Sequence[str], attributes: Sequence[str], targets: int
 ) -> Figure:
     """Draw turns whose objects are tuples of values: a column per object, coloured where a rule demands a value.
 

@@ -27,6 +27,7 @@ OWN = ("model", "options", "hidden_size")  # what belongs to a model, rather tha
 SETTING = [name for name in ROW if name not in OWN]  # that two models share
 PAIRED_BY = ("grammar", "seed")  # of runs
 FEW_PAIRS = 10  # with fewer the spread of a pilot is hardly known
+PILOT = ("pairs", "one_cut", "both_cut", "effect", "bound", "spread")  # fields of `Paired`, and columns
 NEEDED = ("seeds", "seeds_holm", "seeds_cautious")  # columns of `seeds_needed`
 Differences = tuple[pd.DataFrame, list[tuple[str, ...]], int, str]
 
@@ -178,21 +179,10 @@ def paired_tests(results: Results, other: Results = EACH) -> pd.DataFrame:
     rows = []
     for about, found in _cells(both):
         low, high = found.interval
-        fields = ("pairs", "one_cut", "both_cut", "effect", "bound", "spread", "test", "p")
-        rows.append({**about, "low": low, "high": high, **{name: getattr(found, name) for name in fields}})
-    order = [
-        *_cell_columns(both),
-        "pairs",
-        "one_cut",
-        "both_cut",
-        "effect",
-        "bound",
-        "low",
-        "high",
-        "spread",
-        "test",
-        "p",
-    ]
+        rows.append(
+            {**about, "low": low, "high": high, **{name: getattr(found, name) for name in (*PILOT, "test", "p")}}
+        )
+    order = [*_cell_columns(both), *PILOT[:-1], "low", "high", "spread", "test", "p"]
     table = pd.DataFrame(rows, columns=order)
     return table.assign(effect=table["effect"].round(12), p_holm=corrected(table))
 
@@ -286,7 +276,7 @@ def _needed(about: Facts, found: Paired, power: float, alpha: float, tests: int,
         seeds = [signs_needed(alpha / n) for n in (1, tests)]
     return {
         **{name: value for name, value in about.items() if name != "model"},
-        **{name: getattr(found, name) for name in ("pairs", "one_cut", "both_cut", "effect", "bound", "spread")},
+        **{name: getattr(found, name) for name in PILOT},
         **dict(zip(NEEDED, (*seeds, cautious), strict=True)),
         "remark": _remark(found, seeds[0], asked is not None),
     }

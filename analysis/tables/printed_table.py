@@ -23,14 +23,7 @@ from icy.core.text import markdown_table
 
 Line = tuple[list[str], dict[str, TableCell]]  # labels of a row, and its cells by column
 Marker = Callable[[str, Mark], str]  # writes the mark of a cell into its text
-SUFFIXES = {
-    ".txt": "text",
-    ".md": "markdown",
-    ".tex": "latex",
-    ".csv": "csv",
-    ".html": "html",
-    ".json": "json",
-}
+SUFFIXES = {".txt": "text", ".md": "markdown", ".tex": "latex", ".csv": "csv", ".html": "html", ".json": "json"}
 TEXTS = ("why", "note", "convention")  # texts of a cell, in its dictionary
 PARAMETERS = "parameters"  # label of the number of parameters, "0" for models that learn by heart
 UNSAFE = re.compile(r"[\s{}\\%#$&~^]")  # letters that LaTeX reads as something else in a label

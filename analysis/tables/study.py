@@ -9,14 +9,7 @@ import pandas as pd
 
 from icy.analysis.literature.people import PUBLISHED
 from icy.analysis.order import in_order
-from icy.analysis.people import (
-    chance_p,
-    cluster_bootstrap,
-    equivalence_p,
-    exact_interval,
-    permutation_p,
-    printed,
-)
+from icy.analysis.people import chance_p, cluster_bootstrap, equivalence_p, exact_interval, permutation_p, printed
 from icy.analysis.row_types import Facts, Row, Series
 from icy.analysis.statistics import Values, holm
 from icy.analysis.table_cells import TableCell, cell_of, finite, p_text

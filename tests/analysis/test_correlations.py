@@ -9,13 +9,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from icy.analysis.correlations import (
-    across_models,
-    median_interval,
-    rank_correlation,
-    reliability,
-    within_model_order,
-)
+from icy.analysis.correlations import across_models, median_interval, rank_correlation, reliability, within_model_order
 from icy.analysis.style import cell
 from icy.core.errors import IncompatibleError
 
