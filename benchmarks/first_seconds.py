@@ -84,7 +84,7 @@ def patch(holder, name, how, what):
 PATCHES = {
     "torch": lambda module: None,
     "icy.experiments.plan": lambda module: patch(module, "make_plan", timed, "plan"),
-    "icy.grammars.factory": lambda module: patch(module, "make_language", timed, "language"),
+    "icy.grammars.languages": lambda module: patch(module, "make_language", timed, "language"),
     "icy.training.engine": lambda module: patch(module, "train", beginning, "job"),
     "icy.training.gradient": lambda module: patch(module.GradientLearner, "update", once, "update"),
     "icy.training.native": lambda module: patch(module.NativeLearner, "train", once, "update"),

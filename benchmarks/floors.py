@@ -32,7 +32,7 @@ from icy.training.cuda_graphs import WARM_UP, CapturedUpdates
 from icy.training.engine import make_model
 from icy.training.gradient import GradientLearner
 from icy.training.learners import supervised_loss
-from icy.training.probe_job import Task
+from icy.training.tasks import Task
 from results.pages import describe_versions, fill_template, read_options
 
 MODELS = ("sender/HierZero:GRU", "sender/RNNAutoReg:LSTM", "receiver/Hier:GRU", "sender/FC2L", "sender/TransDecSoft")

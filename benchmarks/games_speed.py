@@ -20,7 +20,7 @@ from torch.nn import functional as F
 from benchmarks.harness import in_turn, rate
 from icy.core.provenance import device_name
 from icy.core.text import markdown_table
-from icy.games.course import Course
+from icy.games.game_stack import GameStack
 from icy.games.jobs import game_jobs
 from icy.games.spec import GamesSpec
 from results.pages import describe_versions, fill_template, read_options
@@ -62,10 +62,10 @@ class Plain(nn.Module):
         return (soft.round() - soft).detach() + soft
 
 
-def course_of(given: dict[str, Any], seeds: Sequence[int]) -> Course:
+def course_of(given: dict[str, Any], seeds: Sequence[int]) -> GameStack:
     """Make the training of some seeds as one stack."""
     (job,) = game_jobs(GamesSpec.asked(seeds=list(seeds), **given))
-    return Course(job, job.replicates)
+    return GameStack(job, job.replicates)
 
 
 def stack_of(given: dict[str, Any], seeds: int) -> Callable[[int], None]:

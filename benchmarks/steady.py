@@ -192,7 +192,7 @@ def stack_of(model: str, where: Where, place: int = 0) -> Run:
 
     numbers = range(place * where.stack, (place + 1) * where.stack)
     replicates = tuple(Replicate(GRAMMARS[n % len(GRAMMARS)], n // len(GRAMMARS)) for n in numbers)
-    some = sorted({r.grammar for r in replicates})
+    some = sorted({r.condition for r in replicates})
     spec = ProbeSpec.asked(model=model, grammar=some, meanings=SPACE, device=where.device, engine=where.engine)
     job = make_plan(spec).rows[0].job
     return Run(replace(job, replicates=replicates, baselines={r.seed: 1 for r in replicates}))

@@ -19,7 +19,7 @@ from benchmarks.speed import processor
 from benchmarks.steady import GRAMMARS, ICY, Crew, Where
 from icy.config.protocols import PROTOCOLS
 from icy.core.text import markdown_table
-from icy.training.job import ASSUMED_STEPS
+from icy.training.job_cost import ASSUMED_STEPS
 from results.pages import describe_versions, fill_template, read_options
 
 HERE = Path(__file__).parent

@@ -84,7 +84,7 @@ def make_budget() -> str:
     for row in make_sweep(sweep_spec(**over(read_sweep(str(BUDGET_SWEEP)), where))).rows:
         seeds = {replicate.seed for replicate in row.job.replicates}
         left = []
-        for grammar in dict.fromkeys(replicate.grammar for replicate in row.job.replicates):
+        for grammar in dict.fromkeys(replicate.condition for replicate in row.job.replicates):
             part = long[long["model"].eq(row.name) & long["grammar"].eq(grammar)]
             if set(part["seed"]) != seeds:
                 left.append(grammar)
