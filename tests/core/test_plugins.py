@@ -27,7 +27,7 @@ def restored() -> Iterator[None]:
 # -- plug-in files -----------------------------------------------------------------------------------------------------
 
 FILE = """
-from icy.core.registry import register_grammar
+from icy.core.register import register_grammar
 from icy.grammars import Corruption
 
 @register_grammar("mirrored", source="a file")

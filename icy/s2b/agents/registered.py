@@ -1,6 +1,6 @@
 """What agents register: the kind of job that trains them, and the one that comes with icy."""
 
-from icy.core.registry import register_listener
+from icy.core.register import register_listener
 from icy.records.kinds import JobKind, register_job_kind
 
 register_job_kind(
