@@ -261,7 +261,8 @@ def example_record() -> dict[str, Any]:
     from icy.config.settings import settings_for
     from icy.languages.meanings import MeaningSpace
     from icy.training.job import Outcome, Replicate
-    from icy.training.probe_job import ProbeJob, Task
+    from icy.training.probe_job import ProbeJob
+    from icy.training.tasks import Task
 
     replicate = Replicate("rot", 123)
     task = Task(registry.get("HierZero:GRU", "sender"), MeaningSpace(5, 10))

@@ -18,15 +18,17 @@ from icy.core.text import counted, several
 from icy.experiments.trackers.make import watching
 from icy.grammars import expand_grammars
 from icy.models.creation import cannot_use
+from icy.training.combinations import jobs_of_each
 from icy.training.job import Replicate
-from icy.training.pairs.job import PairEntry, PairJob, PairTask
+from icy.training.pairs.pair_job import PairJob
+from icy.training.tasks import PairEntry, PairTask
 
-from .combinations import jobs_of_each
 from .display import with_progress
 from .given_languages import GivenGrammars
 from .given_models import Models, with_model_names
-from .kept import with_kept_models
+from .idle import without_idle
 from .plan import make_plan
+from .pretrained import with_kept_models
 from .results import EndToEndResult
 from .run import run_plan
 from .watcher import Watcher
@@ -86,7 +88,7 @@ spell_out(end_to_end, EndToEndSpec, EndToEndResult)
 
 def pair_jobs(spec: EndToEndSpec) -> list[PairJob]:
     """Return the jobs of an end-to-end run, one per pair and combination of settings. Errors as for `end_to_end`."""
-    return jobs_of_each(spec, _jobs)
+    return jobs_of_each(spec, _jobs, prepare=without_idle)
 
 
 def _jobs(spec: EndToEndSpec) -> list[PairJob]:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from torch.nn import Module
 
     import icy.metrics
-    from icy.analysis.tables.table import BiasTable
+    from icy.analysis.tables.printed_table import BiasTable
 
 
 MOST_NAMED = 5  # replicates in an error
@@ -281,7 +281,7 @@ class ProbeResult:
         return found
 
     def _spoken(self, record: Record) -> Language:
-        from icy.training.kept import spoken  # imports torch
+        from icy.training.probe_models import spoken  # imports torch
 
         return spoken(record, kept_model(record, self.content(str(model_file(record)))))
 

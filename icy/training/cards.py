@@ -22,7 +22,7 @@ NAMED = ("model", "grammar", "seed")  # of a record, in a card
 
 
 @dataclass(frozen=True)
-class Kept:
+class SavedModel:
     """What a job trained, in a file. Each kind of job has its own class.
 
     Attributes:

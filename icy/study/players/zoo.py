@@ -16,7 +16,7 @@ from icy.study.game.datasets import Dataset
 from icy.training.batches import MeaningPool
 from icy.training.engine import make_model, representation_of
 from icy.training.learners import Learner, make_learner, supervised_loss
-from icy.training.probe_job import Task
+from icy.training.tasks import Task
 
 from .base import Item, Seat, StudyPlayer
 
