@@ -1,6 +1,6 @@
 """concat: the words of the attribute values, one after the other."""
 
-from icy.core.registry import register_grammar
+from icy.core.register import register_grammar
 from icy.languages.meanings import MeaningSpace
 
 from .grammar import Messages, Words, base_messages

@@ -5,7 +5,7 @@ A grammar is either
 - a function `(space, vocab_size, word_length, seed)` that returns a Language or messages [N, L], or
 - a `Corruption`: a map on a whole table of base messages. Corruptions can be chained, as in `rot+perm`.
 
-Both are registered with `icy.core.registry.register_grammar`. A grammar for one side only says so in `sides`, a class
+Both are registered with `icy.core.register.register_grammar`. A grammar for one side only says so in `sides`, a class
 attribute of a corruption or an attribute of a function.
 """
 

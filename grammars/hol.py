@@ -1,7 +1,7 @@
 """hol: an arbitrary message for every meaning."""
 
 from icy.core.errors import InvalidSettingError
-from icy.core.registry import register_grammar
+from icy.core.register import register_grammar
 from icy.core.streams import stream
 from icy.core.text import counted
 from icy.languages.meanings import MeaningSpace

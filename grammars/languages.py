@@ -244,7 +244,7 @@ def _corrupted(
     return messages
 
 
-def _finished(made: object, name: str, space: MeaningSpace, vocab_size: int, word_length: int, seed: int) -> Language:
+def _finished(made: Any, name: str, space: MeaningSpace, vocab_size: int, word_length: int, seed: int) -> Language:
     """Return the language under its canonical name, after checking what a plug-in's grammar made."""
     if not isinstance(made, Language):
         try:

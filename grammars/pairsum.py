@@ -1,6 +1,6 @@
 """pairsum: the next word is added to each word."""
 
-from icy.core.registry import register_grammar
+from icy.core.register import register_grammar
 
 from .grammar import Corruption, TableMessages, WordTable, check_two_attributes
 

@@ -1,6 +1,6 @@
 """perm: one permutation of the positions, the same for every message."""
 
-from icy.core.registry import register_grammar
+from icy.core.register import register_grammar
 
 from .grammar import Corruption, TableMessages, WordTable
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icy.core.memory import require_memory
-from icy.core.registry import register_grammar
+from icy.core.register import register_grammar
 
 from .grammar import Corruption, IntArray, TableMessages, WordTable
 

@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Int64
 
-from icy.core.registry import register_grammar
+from icy.core.register import register_grammar
 
 from .grammar import Corruption, IntArray, TableMessages, WordTable
 

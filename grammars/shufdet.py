@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from icy.core.registry import register_grammar
+from icy.core.register import register_grammar
 
 from .grammar import Corruption, TableMessages, WordTable
 from .shuf import reorder_words

@@ -4,7 +4,7 @@ Importing this package only registers the built-in models: the modules that need
 first made.
 """
 
-from icy.core.registry import register_cell
+from icy.core.register import register_cell
 
 from . import receivers, senders
 from .creation import create_receiver, create_sender

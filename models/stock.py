@@ -235,7 +235,7 @@ def _dropout(mode: StockLayers, x: Tensor, p: float = 0.5, training: bool = True
 
 def _attention(
     mode: StockLayers, q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0,
-    is_causal: bool = False, scale: float | None = None, **others: object,
+    is_causal: bool = False, scale: float | None = None, **others: Any,
 ) -> Tensor:  # fmt: skip
     """Replace `torch.nn.functional.scaled_dot_product_attention` where it drops weights."""
     if not 0 < dropout_p < 1 or any(others.values()):
@@ -250,7 +250,7 @@ def _attention(
 
 
 def _stacked_embedding(
-    mode: StockLayers, x: Tensor, weight: Tensor, padding_idx: int | None = None, *others: object, **named: object
+    mode: StockLayers, x: Tensor, weight: Tensor, padding_idx: int | None = None, *others: Any, **named: Any
 ) -> Tensor:
     """Replace `torch.nn.functional.embedding`: vmap forgets that the row of `padding_idx` has no gradient."""
     if named.get("scale_grad_by_freq") or any(others[2:3]):

@@ -24,7 +24,7 @@ def undescribed(function: Callable[..., Any]) -> list[str]:
     return [
         p.name
         for p in taken
-        if p.name not in ("self", "cls", "card")
+        if p.name not in ("self", "cls", "fields")
         and not re.search(rf"^ +(\w+, )*\*{{0,2}}{p.name}(, \w+)*: +\S", text, re.MULTILINE)
     ]
 

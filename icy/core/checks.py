@@ -86,7 +86,7 @@ def seed_list(seeds: int | str | Iterable[int]) -> list[int]:
         ends = [part.partition("-") for part in text.split(",") if part]
         if any(int(b or a) - int(a) >= MOST_SEEDS for a, _, b in ends):
             raise refused
-        found: list[int | None] = [n for a, dash, b in ends for n in range(int(a), int(b or a) + 1)]
+        found: list[Any] = [n for a, dash, b in ends for n in range(int(a), int(b or a) + 1)]
     elif (single := _whole_or_none(seeds)) is not None:
         if single > MOST_SEEDS:
             raise refused
@@ -108,7 +108,7 @@ def _without_spaces(text: str) -> str:
     return ",".join(part.strip() for part in text.strip().split(","))
 
 
-def _whole_or_none(given: object) -> int | None:
+def _whole_or_none(given: Any) -> int | None:
     """Return a whole number, also one of NumPy or PyTorch, as Python's; None for anything else."""
     if isinstance(given, bool) or str(getattr(given, "dtype", "")).endswith("bool"):
         return None
@@ -168,7 +168,7 @@ def true_or_false(what: str, given: object) -> bool:
 
 
 def real_number(
-    what: str, given: object, least: float = 0.0, most: float = LARGEST_SETTING, *, above: bool = False
+    what: str, given: Any, least: float = 0.0, most: float = LARGEST_SETTING, *, above: bool = False
 ) -> float:
     """Return `given` as a Python float.
 

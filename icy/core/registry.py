@@ -15,11 +15,10 @@ import fnmatch
 import importlib
 import importlib.metadata
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple, TypeVar, Unpack
+from typing import NamedTuple
 
-from .docs import described, spell_out_arguments
 from .entry import (
     CORE,
     ENTRY_KINDS,
@@ -33,12 +32,10 @@ from .entry import (
     TEXT_MODEL,
     WORLD,
     Entry,
-    EntryFields,
 )
 from .errors import DuplicateNameError, IcyError, PluginError, UnknownNameError, unknown
-from .plugins import FILE_PREFIX, import_content, import_file, source_digest
+from .plugins import FILE_PREFIX, import_content, import_file
 from .text import listed, natural, words
-from .types import AnyFunction
 
 __all__ = [
     "BUILT_IN",
@@ -56,22 +53,8 @@ __all__ = [
     "WORLD",
     "Additions",
     "Entry",
-    "EntryFields",
     "Registry",
     "canonical",
-    "register_cell",
-    "register_core",
-    "register_grammar",
-    "register_listener",
-    "register_metric",
-    "register_perception",
-    "register_reader",
-    "register_receiver",
-    "register_sender",
-    "register_speaker",
-    "register_study_player",
-    "register_text_model",
-    "register_world",
     "registry",
 ]
 
@@ -81,10 +64,8 @@ BUILT_IN = (
     "icy.experiments",
 )
 ENTRY_POINT_GROUP = "icy.plugins"
-SAME = "Arguments and errors as for"
 MOST_NAMED = 5  # entries in an error
 
-F = TypeVar("F")
 log = logging.getLogger(__name__)
 
 
@@ -403,175 +384,6 @@ def _fits(pattern: str, *names: str) -> bool:
 
 
 registry = Registry()
-
-
-def _register(kind: str, name: str, target: str | None, card: EntryFields) -> Callable[[F], F]:
-    def record(factory: object, origin: str) -> None:
-        doc = (getattr(factory, "__doc__", None) or "").strip().partition("\n")[0]
-        registry.add(
-            Entry(
-                kind,
-                name,
-                factory,
-                description=card.get("description", "" if isinstance(factory, str) else doc),
-                source=card.get("source", ""),
-                version=card.get("version", 1),
-                defaults=dict(card.get("defaults", {})),
-                published=dict(card.get("published", {})),
-                aliases=tuple(card.get("aliases", ())),
-                takes_cell=card.get("takes_cell", False),
-                representations=tuple(card.get("representations", ())),
-                weighted=card.get("weighted", False),
-                lower_is_better=card.get("lower_is_better", False),
-                origin=origin,
-                digest=source_digest(factory, origin),
-            )
-        )
-
-    def decorate(factory: F) -> F:
-        record(factory, getattr(factory, "__module__", "?"))
-        return factory
-
-    if target is not None:
-        record(target, target.partition(":")[0])
-    return decorate
-
-
-def register_sender(name: str, target: str | None = None, **card: Unpack[EntryFields]) -> Callable[[F], F]:
-    """Register a sender: a factory `(space, message_length, vocab_size, hidden_size, **options) -> nn.Module`.
-
-    Use it as a decorator of a class or function, or pass `target="module:object"` for a factory that is imported when
-    it is first called. The description defaults to the first line of the docstring.
-
-    Args:
-        name: the name that users type; without ':', '/' or '+'.
-        target: where to import the factory from, instead of decorating it.
-        **card: fields of Entry, by name.
-
-    Raises:
-        DuplicateNameError: another module has registered the name.
-    """
-    return _register("sender", name, target, card)
-
-
-def register_receiver(name: str, target: str | None = None, **card: Unpack[EntryFields]) -> Callable[[F], F]:
-    """Register a receiver: a factory `(space, message_length, vocab_size, hidden_size, **options) -> nn.Module`.
-
-    Arguments and errors as for `register_sender`.
-    """
-    return _register("receiver", name, target, card)
-
-
-def register_cell(name: str, target: str | None = None, **card: Unpack[EntryFields]) -> Callable[[F], F]:
-    """Register a recurrent cell: a factory `(input_size, hidden_size) -> icy.models.cells.Cell`.
-
-    Every family that takes a cell lists it at once. Arguments and errors as for `register_sender`.
-    """
-    return _register("cell", name, target, card)
-
-
-def register_grammar(name: str, target: str | None = None, **card: Unpack[EntryFields]) -> Callable[[F], F]:
-    """Register a grammar; `icy.grammars.grammar` describes its factory.
-
-    Arguments and errors as for `register_sender`.
-    """
-    return _register("grammar", name, target, card)
-
-
-def register_metric(name: str, target: str | None = None, **card: Unpack[EntryFields]) -> Callable[[F], F]:
-    """Register a metric: a function `(meanings, messages=None, **conventions) -> icy.metrics.Score`.
-
-    `icy.metrics.Table.of(meanings, messages)` reads every form of these arguments. With `weighted=True` it reads
-    `Table.weights`, in which a row counts as often as its weight says; otherwise `icy.metrics.evaluate` gives it the
-    repeated rows. `lower_is_better=True` is for errors. Arguments and errors as for `register_sender`.
-    """
-    return _register("metric", name, target, card)
-
-
-def register_speaker(name: str, target: str | None = None, **card: Unpack[EntryFields]) -> Callable[[F], F]:
-    """Register a speaker of S2B: a class or function without arguments that makes an `icy.s2b.Player`.
-
-    Arguments and errors as for `register_sender`.
-    """
-    return _register("speaker", name, target, card)
-
-
-def register_listener(name: str, target: str | None = None, **card: Unpack[EntryFields]) -> Callable[[F], F]:
-    """Register a listener of S2B: a class or function without arguments that makes an `icy.s2b.Player`.
-
-    Arguments and errors as for `register_sender`.
-    """
-    return _register("listener", name, target, card)
-
-
-def register_text_model(name: str, target: str | None = None, **card: Unpack[EntryFields]) -> Callable[[F], F]:
-    """Register a text model for the text players of S2B: a factory `(name, settings) -> icy.s2b.TextModel`.
-
-    It is given what follows `#` in the name that users type, as in `--model transformers#FOLDER`, and the
-    `icy.s2b.TextSettings`; it may also return a function from a TextRequest to a TextReply. Arguments and errors as for
-    `register_sender`.
-    """
-    return _register(TEXT_MODEL, name, target, card)
-
-
-def register_core(name: str, target: str | None = None, **card: Unpack[EntryFields]) -> Callable[[F], F]:
-    """Register a core of agents that learn S2B: a factory `(width, **options) -> icy.s2b.agents.cores.Core`.
-
-    It is given the width of an input, and by name those of `capacity` and `parts` that it takes; see
-    `icy.s2b.agents.cores.make_core`. Arguments and errors as for `register_sender`.
-    """
-    return _register(CORE, name, target, card)
-
-
-def register_world(name: str, target: str | None = None, **card: Unpack[EntryFields]) -> Callable[[F], F]:
-    """Register a world of the multi-target games: a factory `(**options) -> icy.games.World`.
-
-    It must work without options; see `icy.games.make_world`. Arguments and errors as for `register_sender`.
-    """
-    return _register(WORLD, name, target, card)
-
-
-def register_perception(name: str, target: str | None = None, **card: Unpack[EntryFields]) -> Callable[[F], F]:
-    """Register a perception of the games: a factory `(shape, size, **options) -> nn.Module`.
-
-    It is given the shape of an object and the size of what the module must put out for each, [batch, *shape] to [batch,
-    size]; `icy.games.perception` describes it. Arguments and errors as for `register_sender`.
-    """
-    return _register(PERCEPTION, name, target, card)
-
-
-def register_study_player(name: str, target: str | None = None, **card: Unpack[EntryFields]) -> Callable[[F], F]:
-    """Register a simulated player of the study: a factory `(**options) -> icy.study.players.StudyPlayer`.
-
-    Arguments and errors as for `register_sender`.
-    """
-    return _register(STUDY_PLAYER, name, target, card)
-
-
-def register_reader(name: str, target: str | None = None, **card: Unpack[EntryFields]) -> Callable[[F], F]:
-    """Register a reader of files: a function `(file) -> icy.languages.readers.Found | None`.
-
-    It is given an `icy.languages.readers.File`, and returns the columns of the file, or None if the file is not of its
-    format. Readers of plug-ins are asked before icy's own. Arguments and errors as for `register_sender`.
-    """
-    return _register(READER, name, target, card)
-
-
-def _describe_arguments(*others: AnyFunction) -> None:
-    """Describe the arguments of the register functions, which are alike, in the docstring of each."""
-    said = described(Entry)
-    spell_out_arguments(register_sender, {name: said[name] for name in EntryFields.__annotations__})
-    _, args, whole = (register_sender.__doc__ or "").partition("Args:")
-    for function in others:
-        before, same, _ = (function.__doc__ or "").rpartition(SAME)
-        if same:
-            function.__doc__ = f"{before.rstrip()}\n\n    {args}{whole}"
-
-
-_describe_arguments(
-    register_receiver, register_cell, register_grammar, register_metric, register_speaker, register_listener,
-    register_text_model, register_core, register_world, register_perception, register_study_player, register_reader,
-)  # fmt: skip
 
 
 def canonical(name: str) -> str:

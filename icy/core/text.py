@@ -72,7 +72,7 @@ def duration(seconds: float) -> str:
     return f"{whole} s" if seconds >= 1 or seconds == 0 else f"{seconds:.1f} s"
 
 
-def natural(name: str) -> list[Any]:
+def natural(name: str) -> list[tuple[int, str] | str]:
     """Return a sort key that puts `b2` before `b10` and ignores case."""
     parts = re.split("([0-9]+)", name)  # texts in even places, and numbers in odd ones, compared by size
     return [(len(p.lstrip("0")), p.lstrip("0")) if place % 2 else p.lower() for place, p in enumerate(parts)]

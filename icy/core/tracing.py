@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 from torch.overrides import handle_torch_function, has_torch_function
 
@@ -25,14 +25,14 @@ def traceable(function: Callable[P, T]) -> Callable[P, T]:
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
         if has_torch_function(args) or any(isinstance(a, (list, tuple)) and has_torch_function(a) for a in args):
-            found: Any = handle_torch_function(call, _flat(args), *args, **kwargs)
-            return found  # type: ignore[no-any-return]
+            found: T = handle_torch_function(call, _flat(args), *args, **kwargs)
+            return found
         return function(*args, **kwargs)
 
     return call
 
 
-def _flat(args: tuple[Any, ...]) -> list[Any]:
+def _flat(args: tuple[object, ...]) -> list[object]:
     return [one for a in args for one in (a if isinstance(a, (list, tuple)) else (a,))]
 
 

@@ -12,7 +12,7 @@ Example:
 
 import lazy_loader
 
-from icy.core.registry import register_metric
+from icy.core.register import register_metric
 
 # Modules, relative to this package. None has the name of a function in it, which importing it would replace.
 

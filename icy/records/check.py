@@ -121,7 +121,7 @@ def _wrong_key(found: Record, key: str | None) -> Iterator[str]:
 
 
 def _wrong_config(found: Record) -> Iterator[str]:
-    config, repeated = found["config"], cast("Mapping[str, Any]", found)
+    config, repeated = found["config"], dict(found)
     for name in GROUPS:
         if not isinstance(config.get(name, {}), dict):
             yield f"{name} in its configuration is {_said(config[name])}, not a table"

@@ -26,6 +26,8 @@ from .versions import newest
 if TYPE_CHECKING:
     import pandas as pd
 
+    Column: TypeAlias = pd.Series[Any]
+
 log = logging.getLogger(__name__)
 Results: TypeAlias = "HasRecords | Sequence[Record] | pd.DataFrame | str | Path"
 TEXT_TABLES = (".csv", ".tsv")
@@ -186,7 +188,7 @@ def _completed(table: pd.DataFrame) -> pd.DataFrame:
     return whole
 
 
-def _measures(table: pd.DataFrame) -> pd.Series[Any]:
+def _measures(table: pd.DataFrame) -> Column:
     """Return what each value is: as the column says, else what the protocol of the row measures.
 
     Raises:
@@ -203,7 +205,7 @@ def _measures(table: pd.DataFrame) -> pd.Series[Any]:
     return known
 
 
-def _said_measures(table: pd.DataFrame) -> pd.Series[Any]:
+def _said_measures(table: pd.DataFrame) -> Column:
     """Return what each value is as far as the columns `measure` and `protocol` tell."""
     columns = table.reindex(columns=["measure", "protocol"]).astype(object)
     by_protocol = {name: protocol.measure for name, protocol in PROTOCOLS.items()}
@@ -216,7 +218,7 @@ def with_measure(found: list[Record] | pd.DataFrame, measure: str) -> list[Recor
     return found if isinstance(found, list) else found.assign(measure=_said_measures(found).fillna(measure))
 
 
-def _numeric(column: pd.Series[Any]) -> pd.Series[Any]:
+def _numeric(column: Column) -> Column:
     import pandas as pd
 
     if column.dtype == float:
@@ -224,7 +226,7 @@ def _numeric(column: pd.Series[Any]) -> pd.Series[Any]:
     return _checked(column, pd.to_numeric(column, errors="coerce")).astype(float)
 
 
-def _whole(column: pd.Series[Any]) -> pd.Series[Any]:
+def _whole(column: Column) -> Column:
     import pandas as pd
 
     if column.dtype == "Int64":
@@ -264,7 +266,7 @@ def _require_possible(table: pd.DataFrame) -> None:
             )
 
 
-def _checked(column: pd.Series[Any], read: pd.Series[Any]) -> pd.Series[Any]:
+def _checked(column: Column, read: Column) -> Column:
     """Return a parsed column; raise if a value could not be parsed."""
     wrong = column[read.isna() & column.notna()]
     if len(wrong):

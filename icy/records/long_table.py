@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from icy.config.protocols import SCRATCH
 from icy.config.settings import OF_PRETRAINING, PRESETS, settings_for
@@ -129,7 +129,7 @@ def _leaves(config: Options, path: str = "") -> Iterator[tuple[str, object]]:
 
 def _row(record: Record, measures: Sequence[str], baselines: Mapping[str, Record]) -> dict[str, object]:
     """Return the row of a record. Configuration that has no column of its own goes into `options`."""
-    config, found, kind = record["config"], cast("Mapping[str, Any]", record), kind_of(record).name
+    config, found, kind = record["config"], dict(record), kind_of(record).name
     settings = config.get("settings", {})
     if kind == "e2e" and record["grammar"] == SCRATCH:
         settings = {name: value for name, value in settings.items() if name not in OF_PRETRAINING}

@@ -21,6 +21,8 @@ from .long_table import ROW, column_of
 if TYPE_CHECKING:
     import pandas as pd
 
+    from .load import Column
+
 NOTHING = ("", "none", "null", "nan", "na", "<na>")  # values for which rows without one are selected
 
 
@@ -105,7 +107,7 @@ def _equal(long: pd.DataFrame, column: str, value: object) -> pd.Series[bool]:
     return reduce(or_, each.values(), whole)
 
 
-def _equal_to(values: pd.Series[Any], value: object) -> pd.Series[bool]:
+def _equal_to(values: Column, value: object) -> pd.Series[bool]:
     """Return which rows of a column have one value."""
     import pandas as pd
 

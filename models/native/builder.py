@@ -84,6 +84,15 @@ class Builder:
         """Call a function, which emits operations of the gradient, after those of all that comes later."""
         (self._back if rows is None else self._back_fixed).append(function)
 
+    def gradient_of(self, out: RowPanel) -> Callable[[Callable[[list[Slab]], None]], None]:
+        """Let a function emit the operations of the gradient of a panel, given its slabs, if there are any."""
+
+        def register(function: Callable[[list[Slab]], None]) -> None:
+            if out.trained:
+                self.on_the_way_back(out.rows, lambda: None if out.grads is None else function(out.grads))
+
+        return register
+
     def go_back(self) -> None:
         """Emit the operations of the gradient."""
         for function in reversed(self._back):
@@ -199,14 +208,12 @@ class Builder:
         for p, columns in enumerate(x.columns):
             self.emit(Code.COPY, x.rows, columns, x.slabs[p], out.slabs[p], factor, False)
 
-        def back() -> None:
-            if out.grads is not None:
-                to, add = self.into(x)
-                for p, columns in enumerate(x.columns):
-                    self.emit(Code.COPY, x.rows, columns, out.grads[p], to[p], factor, add, back=True)
+        @self.gradient_of(out)
+        def back(grads: list[Slab]) -> None:
+            to, add = self.into(x)
+            for p, columns in enumerate(x.columns):
+                self.emit(Code.COPY, x.rows, columns, grads[p], to[p], factor, add, back=True)
 
-        if out.trained:
-            self.on_the_way_back(x.rows, back)
         return out
 
     # -- products ------------------------------------------------------------------------------------------------------
@@ -384,20 +391,17 @@ class Builder:
             row = None if shift is None else shift.slabs[part]
             self.emit(Code.EMBED, None, panel.slabs[part], panel.rows, out.slabs[part], columns, row, *which)
 
-        def back() -> None:
-            if out.grads is None:
-                return
+        @self.gradient_of(out)
+        def back(grads: list[Slab]) -> None:
             for part, columns in enumerate(panel.columns):
                 if panel.trained:
                     to, _ = self.into(panel)
-                    fields = [to[part], panel.rows, out.grads[part], columns, None, *which]
+                    fields = [to[part], panel.rows, grads[part], columns, None, *which]
                     self.emit(Code.EMBED_BACK, None, *fields, back=True)
                 if shift is not None and shift.trained:
                     to, _ = self.into(shift)
-                    self.emit(Code.ADD_ROWS, None, out.grads[part], columns, to[part], back=True)
+                    self.emit(Code.ADD_ROWS, None, grads[part], columns, to[part], back=True)
 
-        if trained:
-            self.on_the_way_back(None, back)
         return out
 
 

@@ -1,6 +1,6 @@
 """Register the built-in receivers, without importing them; one family per file."""
 
-from icy.core.registry import register_receiver
+from icy.core.register import register_receiver
 
 P = "Perkins21 table 15; Icy22 appendix B"
 

@@ -1,6 +1,6 @@
 """Register the built-in senders, without importing them; one family per file."""
 
-from icy.core.registry import register_sender
+from icy.core.register import register_sender
 
 P = "Perkins21 table 13; Icy22 appendix B"
 

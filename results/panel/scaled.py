@@ -4,7 +4,8 @@ Every initial weight and bias is the built-in model's at the same seed, times `s
 normalization layer. Results are filed under the names below, with the option. An edit of this file changes their keys.
 """
 
-from icy.core.registry import register_receiver, register_sender, registry
+from icy.core.register import register_receiver, register_sender
+from icy.core.registry import registry
 
 MODELS = {
     "sender": {"FC2L": False, "RNNZero": True, "HierZero": True},

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("forgetting")
 # -- plug-in files -----------------------------------------------------------------------------------------------------
 
 FILE = """
-from icy.core.registry import register_grammar
+from icy.core.register import register_grammar
 from icy.grammars import Corruption
 
 @register_grammar("mirrored", source="a file")
@@ -57,7 +57,6 @@ def test_a_missing_plugin_file_is_named(tmp_path: Path) -> None:
         registry.load_file(tmp_path / "absent.py")
 
 
-@pytest.mark.usefixtures("forgetting")
 @pytest.mark.parametrize(
     ("text", "what"),
     [("import no_such_module_xyz", "ModuleNotFoundError"), ("def (", "SyntaxError"), ("1/0", "ZeroDivisionError")],
@@ -111,7 +110,6 @@ def second(space, vocab_size, word_length, seed): ...
 """
 
 
-@pytest.mark.usefixtures("forgetting")
 @pytest.mark.parametrize("name", ['"one"', '"uno"', '"other", aliases=["one"]'])
 def test_a_name_twice_in_one_file_is_an_error(tmp_path: Path, name: str) -> None:
     """The later one would silently win."""
@@ -148,7 +146,6 @@ def test_a_file_may_be_imported_again(tmp_path: Path) -> None:
     assert registry.get("mirrored", "grammar").description == "Reads backwards."
 
 
-@pytest.mark.usefixtures("forgetting")
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
 @pytest.mark.parametrize(
     ("encoding", "head", "word"),

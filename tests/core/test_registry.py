@@ -14,22 +14,13 @@ import pytest
 import icy.core.registry as registry_module
 from icy.core.errors import DuplicateNameError, IcyError, PluginError, UnknownNameError
 from icy.core.listing import list_grammars, list_models
-from icy.core.registry import (
-    Entry,
-    Registry,
-    register_cell,
-    register_grammar,
-    register_receiver,
-    register_sender,
-    registry,
-)
+from icy.core.register import register_cell, register_grammar, register_receiver, register_sender
+from icy.core.registry import Entry, Registry, registry
 from icy.core.text import natural
 from icy.models import create_receiver, create_sender
 
-CELLS = ["dgrecv", "dgsend", "GRU", "LSTM", "minGRU", "RNN", "SRU"]
-
-
 pytestmark = pytest.mark.usefixtures("forgetting")
+CELLS = ["dgrecv", "dgsend", "GRU", "LSTM", "minGRU", "RNN", "SRU"]
 
 
 def entry(kind: str, name: str, origin: str = "mine", **more: Any) -> Entry:
@@ -263,7 +254,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Registry]:
         monkeypatch.setattr(importlib.metadata, "entry_points", entry_points)
         monkeypatch.setattr(registry_module, "BUILT_IN", ())
         new = Registry()
-        monkeypatch.setattr(registry_module, "registry", new)
+        monkeypatch.setattr("icy.core.register.registry", new)
         return new
 
     return make
@@ -273,7 +264,7 @@ def test_an_installed_package_registers_by_its_entry_point(
     installed: Callable[[str], Registry], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "icy_test_package.py").write_text(
-        "from icy.core.registry import register_sender\n\n"
+        "from icy.core.register import register_sender\n\n"
         "@register_sender('Stranger')\ndef stranger(): 'A stranger.'\n",
     )
     monkeypatch.syspath_prepend(tmp_path)

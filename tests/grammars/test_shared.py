@@ -8,7 +8,8 @@ import pytest
 
 import icy
 from icy.core.errors import InvalidSettingError
-from icy.core.registry import register_grammar, registry
+from icy.core.register import register_grammar
+from icy.core.registry import registry
 from icy.grammars import make_language, shared, shared_language
 from icy.languages.meanings import MeaningSpace
 

@@ -11,7 +11,7 @@ import pytest
 
 import icy
 from icy.core.errors import IcyError
-from icy.core.registry import register_metric
+from icy.core.register import register_metric
 from icy.core.streams import stream
 from icy.metrics import Score, Table, evaluate, hce, posdis, topsim
 from icy.metrics.evaluation import FEW_ROWS, values_by_chance

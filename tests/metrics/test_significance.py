@@ -13,7 +13,8 @@ from scipy import stats
 
 import icy
 from icy.core.errors import IcyError
-from icy.core.registry import register_metric, registry
+from icy.core.register import register_metric
+from icy.core.registry import registry
 from icy.metrics import Score, Table, evaluate, permutation_test, topsim
 from icy.metrics.significance import compare_with_chance, draw_permutations
 from tests.helpers import mark_others

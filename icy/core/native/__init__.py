@@ -13,6 +13,7 @@ import os
 import platform
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.types import AnyFunction
@@ -43,7 +44,7 @@ class Library:
     built: tuple[str, ...]
     _loaded: ctypes.CDLL
 
-    def function(self, name: str, returns: object, *takes: object) -> AnyFunction:
+    def function(self, name: str, returns: Any, *takes: Any) -> AnyFunction:
         """Return an exported function, with the types of ctypes that it returns (None for nothing) and takes.
 
         Other threads run while it does.

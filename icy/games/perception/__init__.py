@@ -7,7 +7,7 @@ Buffers of a submodule that says `stacks_buffers = True` then have a leading axi
 They register like plug-ins, imported on first use.
 """
 
-from icy.core.registry import register_perception
+from icy.core.register import register_perception
 
 _HERE = "icy.games.perception"
 

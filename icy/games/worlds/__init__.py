@@ -2,7 +2,7 @@
 
 import lazy_loader
 
-from icy.core.registry import register_world
+from icy.core.register import register_world
 
 _WORLDS = {
     "thing": (

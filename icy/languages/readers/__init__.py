@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from icy.core.errors import IcyError, StoreError
-from icy.core.registry import READER, register_reader, registry
+from icy.core.register import register_reader
+from icy.core.registry import READER, registry
 from icy.languages.language import Language
 from icy.languages.storage import reading
 from icy.languages.table import Table

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from icy.core.registry import register_listener
+from icy.core.register import register_listener
 from icy.records.kinds import JobKind, register_job_kind
 
 

@@ -1,6 +1,6 @@
 """Players without learning. They register like plug-ins, and each is imported on first use."""
 
-from icy.core.registry import register_listener, register_speaker
+from icy.core.register import register_listener, register_speaker
 
 _SPEAKERS = {
     "posdis": ("PosdisSpeaker", "A token per dimension, at its position: the value.", "MetaRG24, Posdis-Speaker"),

@@ -3,7 +3,7 @@
 They register like plug-ins, and each is imported on first use.
 """
 
-from icy.core.registry import register_text_model
+from icy.core.register import register_text_model
 
 _MODELS = {
     "http": ("http:HttpModel", "An OpenAI-compatible server, named by URL#MODEL.", "icy"),

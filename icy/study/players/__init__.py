@@ -1,6 +1,6 @@
 """Simulated players of the study. They register like plug-ins, and each is imported on first use."""
 
-from icy.core.registry import register_study_player
+from icy.core.register import register_study_player
 
 _PLAYERS = {
     "random-letters": ("simple:RandomPlayer", "Types random letters, and studies nothing.", "icy"),

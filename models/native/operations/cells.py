@@ -63,13 +63,12 @@ def _gru(low: Lowering, node: Node, parts: int, from_input: Value, from_state: V
     out = build.panel(None, [size], trained)
     build.emit(Code.GRU, None, size, row, before.slabs[0], n, out.slabs[0], *x.slabs, *s.slabs)
 
-    def back() -> None:
-        if out.grads is None:
-            return
+    @build.gradient_of(out)
+    def back(grads: list[Slab]) -> None:
         to_h, add = build.scratch(before)
         totals = build.into(x)[0] if row and x.trained else [None] * 3
         build.emit(
-            *(Code.GRU_BACK, None, size, add, out.grads[0], before.slabs[0], n, to_h[0]),
+            *(Code.GRU_BACK, None, size, add, grads[0], before.slabs[0], n, to_h[0]),
             *(*s.slabs, *totals, None),
             back=True,
         )
@@ -77,8 +76,6 @@ def _gru(low: Lowering, node: Node, parts: int, from_input: Value, from_state: V
         if not row:
             build.hand(x, [*s.slabs[:2], n], None)
 
-    if trained and build.trained:
-        build.on_the_way_back(None, back)
     return out
 
 
@@ -114,15 +111,13 @@ def _highway(low: Lowering, node: Node, parts: int, gates: Value, s: Value, kind
     fields: list[Field] = [*x.slabs, *slabs]
     build.emit(Code.HIGHWAY, None, size, row, ACTIVATIONS[kind], before.slabs[0], out.slabs[0], *fields)
 
-    def back() -> None:
-        if out.grads is not None:
-            to, add = build.scratch(before)
-            of_s = [out.grads[0], before.slabs[0], to[0]]
-            build.emit(Code.HIGHWAY_BACK, None, size, add, ACTIVATIONS[kind], *of_s, *slabs, back=True)
-            _share(low, x, slabs)
+    @build.gradient_of(out)
+    def back(grads: list[Slab]) -> None:
+        to, add = build.scratch(before)
+        of_s = [grads[0], before.slabs[0], to[0]]
+        build.emit(Code.HIGHWAY_BACK, None, size, add, ACTIVATIONS[kind], *of_s, *slabs, back=True)
+        _share(low, x, slabs)
 
-    if trained and build.trained:
-        build.on_the_way_back(None, back)
     return out
 
 
@@ -185,23 +180,20 @@ def _sru_state(low: Lowering, node: Node, parts: int, gates: Value, weight: Valu
     out, gate = build.panel(None, [size], trained), build.slab(None, size)
     build.emit(Code.SRU_STATE, None, size, row, before.slabs[0], gate, out.slabs[0], w.slabs[0], *x.slabs)
 
-    def back() -> None:
-        if out.grads is None:
-            return
+    @build.gradient_of(out)
+    def back(grads: list[Slab]) -> None:
         to, add = build.scratch(before)
-        grads: list[Field] = [None] * 2 if row else [build.slab(None, size) for _ in range(2)]
+        of_x: list[Field] = [None] * 2 if row else [build.slab(None, size) for _ in range(2)]
         totals: list[Field] = list(build.into(x)[0]) if row and x.trained else [None] * 2
         of_w = build.into(w)[0][0] if w.trained else None
         build.emit(
-            *(Code.SRU_STATE_BACK, None, size, row, add, out.grads[0], before.slabs[0], gate, to[0], w.slabs[0]),
-            *(*x.slabs, *grads, of_w, *totals),
+            *(Code.SRU_STATE_BACK, None, size, row, add, grads[0], before.slabs[0], gate, to[0], w.slabs[0]),
+            *(*x.slabs, *of_x, of_w, *totals),
             back=True,
         )
         if not row:
-            build.hand(x, [g for g in grads if isinstance(g, Slab)], None)
+            build.hand(x, [g for g in of_x if isinstance(g, Slab)], None)
 
-    if trained and build.trained:
-        build.on_the_way_back(None, back)
     return out
 
 
@@ -228,15 +220,13 @@ def activated(low: Lowering, x: Value, kind: str) -> Value:
     for p, columns in enumerate(panel.columns):
         build.emit(Code.APPLY, panel.rows, columns, number, panel.slabs[p], out.slabs[p])
 
-    def back() -> None:
-        if out.grads is not None:
-            to, add = build.into(panel)
-            for p, columns in enumerate(panel.columns):
-                of_y = [out.grads[p], out.slabs[p], to[p]]
-                build.emit(Code.APPLY_BACK, panel.rows, columns, number, *of_y, add, back=True)
+    @build.gradient_of(out)
+    def back(grads: list[Slab]) -> None:
+        to, add = build.into(panel)
+        for p, columns in enumerate(panel.columns):
+            of_y = [grads[p], out.slabs[p], to[p]]
+            build.emit(Code.APPLY_BACK, panel.rows, columns, number, *of_y, add, back=True)
 
-    if out.trained:
-        build.on_the_way_back(panel.rows, back)
     return out
 
 
@@ -320,20 +310,17 @@ def _mix(low: Lowering, node: Node, parts: int, a: Value, b: Value | None, s: Va
     other = None if y is None else y.slabs[0]
     build.emit(Code.MIX, None, size, x.slabs[0], other, s.slab, out.slabs[0])
 
-    def back() -> None:
-        if out.grads is None:
-            return
+    @build.gradient_of(out)
+    def back(grads: list[Slab]) -> None:
         to_x, add_x = build.scratch(x)
         to_y, add_y = build.into(y) if y is not None and y.trained else ([None], False)
         to_s, add_s = build.into_stops(s)
         build.emit(
-            *(Code.MIX_BACK, None, size, out.grads[0], x.slabs[0], other, s.slab, to_x[0], add_x, to_y[0], add_y),
+            *(Code.MIX_BACK, None, size, grads[0], x.slabs[0], other, s.slab, to_x[0], add_x, to_y[0], add_y),
             *(to_s, add_s),
             back=True,
         )
 
-    if out.trained:
-        build.on_the_way_back(None, back)
     return out
 
 

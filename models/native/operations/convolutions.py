@@ -3,7 +3,7 @@
 from icy.models import convolution
 from icy.models.native.builder import NotNativeError
 from icy.models.native.lower import Lowering, lowers
-from icy.models.native.slabs import Code, Field
+from icy.models.native.slabs import Code, Field, Slab
 from icy.models.native.trace import Node
 from icy.models.native.values import Kernel, RowPanel, Steps, Value
 
@@ -42,13 +42,11 @@ def _larger(low: Lowering, even: RowPanel, odd: RowPanel) -> RowPanel:
     out = build.panel(None, [size], even.trained or odd.trained)
     build.emit(Code.POOL, None, size, even.slabs[0], odd.slabs[0], out.slabs[0])
 
-    def back() -> None:
-        if out.grads is not None:
-            (a, add_a), (b, add_b) = build.scratch(even), build.scratch(odd)
-            of_both: list[Field] = [a[0], add_a, b[0], add_b]
-            build.emit(Code.POOL_BACK, None, size, out.grads[0], even.slabs[0], odd.slabs[0], *of_both, back=True)
+    @build.gradient_of(out)
+    def back(grads: list[Slab]) -> None:
+        (a, add_a), (b, add_b) = build.scratch(even), build.scratch(odd)
+        of_both: list[Field] = [a[0], add_a, b[0], add_b]
+        build.emit(Code.POOL_BACK, None, size, grads[0], even.slabs[0], odd.slabs[0], *of_both, back=True)
 
-    if out.trained:
-        build.on_the_way_back(None, back)
     out.users = 3  # positions of the next convolution's window
     return out

@@ -7,7 +7,7 @@ from torch.nn import functional as F
 from icy.models import layers
 from icy.models.native.builder import NotNativeError
 from icy.models.native.lower import Lowering, demands, lowers
-from icy.models.native.slabs import Code
+from icy.models.native.slabs import Code, Slab
 from icy.models.native.trace import Node
 from icy.models.native.values import MatrixView, RowPanel, Steps, Value, Zero
 
@@ -65,24 +65,21 @@ def added(low: Lowering, node: Node, parts: int, a: Value, b: Value | int) -> Va
         else:
             build.emit(Code.COPY, x.rows, columns, y.slabs[p], out.slabs[p], 1.0, True)
 
-    def back() -> None:
-        if out.grads is None:
-            return
+    @build.gradient_of(out)
+    def back(grads: list[Slab]) -> None:
         if row and y.trained:
             to, _ = build.into(y)
             for p, columns in enumerate(x.columns):
-                build.emit(Code.ADD_ROWS, x.rows, out.grads[p], columns, to[p], back=True)
+                build.emit(Code.ADD_ROWS, x.rows, grads[p], columns, to[p], back=True)
         for value in (y, x) if not row else (x,):
             if value.trained:
                 if value is x and spare:
-                    build.hand(x, out.grads, x.rows)
+                    build.hand(x, grads, x.rows)
                     continue
                 to, add = build.into(value)
                 for p, columns in enumerate(x.columns):
-                    build.emit(Code.COPY, x.rows, columns, out.grads[p], to[p], 1.0, add, back=True)
+                    build.emit(Code.COPY, x.rows, columns, grads[p], to[p], 1.0, add, back=True)
 
-    if out.trained:
-        build.on_the_way_back(x.rows, back)
     return out
 
 

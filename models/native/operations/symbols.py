@@ -16,13 +16,10 @@ def _soft(low: Lowering, x: RowPanel, out: RowPanel, soft: Slab, temperature: fl
     """Add the way back of a softmax."""
     build = low.builder
 
-    def back() -> None:
-        if out.grads is not None:
-            to, add = build.into(x)
-            build.emit(Code.SOFTMAX_BACK, None, x.width, out.grads[0], soft, temperature, to[0], add, back=True)
-
-    if out.trained:
-        build.on_the_way_back(None, back)
+    @build.gradient_of(out)
+    def back(grads: list[Slab]) -> None:
+        to, add = build.into(x)
+        build.emit(Code.SOFTMAX_BACK, None, x.width, grads[0], soft, temperature, to[0], add, back=True)
 
 
 @lowers(Tensor.softmax, torch.softmax, F.softmax)

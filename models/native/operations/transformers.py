@@ -24,19 +24,17 @@ def _norm(low: Lowering, x: RowPanel, scale: RowPanel, shift: RowPanel | None) -
     below = None if shift is None else shift.slabs[0]
     build.emit(Code.NORM, None, size, x.slabs[0], scale.slabs[0], below, out.slabs[0], normal, rate)
 
-    def back() -> None:
-        if out.grads is not None:
-            of_scale = build.into(scale)[0][0] if scale.trained else None
-            of_shift = build.into(shift)[0][0] if shift is not None and shift.trained else None
-            to, add = build.scratch(x)
-            build.emit(
-                *(Code.NORM_BACK, None, size, out.grads[0], normal, rate, scale.slabs[0], of_scale, of_shift),
-                *(to[0], add),
-                back=True,
-            )
+    @build.gradient_of(out)
+    def back(grads: list[Slab]) -> None:
+        of_scale = build.into(scale)[0][0] if scale.trained else None
+        of_shift = build.into(shift)[0][0] if shift is not None and shift.trained else None
+        to, add = build.scratch(x)
+        build.emit(
+            *(Code.NORM_BACK, None, size, grads[0], normal, rate, scale.slabs[0], of_scale, of_shift),
+            *(to[0], add),
+            back=True,
+        )
 
-    if out.trained:
-        build.on_the_way_back(None, back)
     return out
 
 
@@ -53,22 +51,19 @@ def _attend(low: Lowering, node: Node, parts: int, query: Value, rows: list[Valu
     operation = build.emit(Code.ATTEND, None, size, q.slabs[0], weights, out.slabs[0], len(seen), 0)
     operation.lists.append((5, slabs * 2))
 
-    def back() -> None:
-        if out.grads is None:
-            return
-        grads: list[Field] = []
+    @build.gradient_of(out)
+    def back(grads: list[Slab]) -> None:
+        of_rows: list[Field] = []
         for panel in seen:
             to, add = build.scratch(panel)
             if not add:
                 build.emit(Code.FILL, None, size, to[0], 0.0, back=True)
-            grads.append(to[0])
+            of_rows.append(to[0])
         to_q, add_q = build.scratch(q)
         of_q: list[Field] = [q.slabs[0], weights, to_q[0], add_q]
-        operation = build.emit(Code.ATTEND_BACK, None, size, out.grads[0], *of_q, len(seen), 0, back=True)
-        operation.lists.append((7, slabs * 2 + grads * 2))
+        operation = build.emit(Code.ATTEND_BACK, None, size, grads[0], *of_q, len(seen), 0, back=True)
+        operation.lists.append((7, slabs * 2 + of_rows * 2))
 
-    if out.trained:
-        build.on_the_way_back(None, back)
     return out
 
 
@@ -110,14 +105,12 @@ def _gelu(low: Lowering, node: Node, parts: int, x: Value, approximate: str = "n
     for p, columns in enumerate(panel.columns):
         build.emit(Code.GELU, panel.rows, columns, panel.slabs[p], out.slabs[p])
 
-    def back() -> None:
-        if out.grads is not None:
-            to, add = build.into(panel)
-            for p, columns in enumerate(panel.columns):
-                build.emit(Code.GELU_BACK, panel.rows, columns, out.grads[p], panel.slabs[p], to[p], add, back=True)
+    @build.gradient_of(out)
+    def back(grads: list[Slab]) -> None:
+        to, add = build.into(panel)
+        for p, columns in enumerate(panel.columns):
+            build.emit(Code.GELU_BACK, panel.rows, columns, grads[p], panel.slabs[p], to[p], add, back=True)
 
-    if out.trained:
-        build.on_the_way_back(panel.rows, back)
     return out
 
 

@@ -21,31 +21,19 @@ from tests.models.helpers import (
 )
 
 
+@pytest.mark.parametrize("family", ["HierZero", "HierAutoReg"])
 @pytest.mark.parametrize("kind", LIBRARY)
-def test_hier_zero_is_its_formula(kind: str) -> None:
-    model = make("sender", f"HierZero:{kind}")
-    upper_cell, lower_cell = Plain(model.upper, kind), Plain(model.lower, kind)
-    meanings, zero = some_meanings(), torch.zeros(BATCH, 1)
-    u, low = upper_cell.start(summed_embedding(model, meanings)), lower_cell.start(torch.zeros(BATCH, E))
-    s, scores = torch.ones(BATCH, 1), []
-    for _ in range(L):
-        u = between(s, upper_cell(zero, u), u)
-        low = lower_cell(zero, between(s, u, low))
-        s = torch.sigmoid(model.stop.score(low[0]))
-        scores.append(model.out(low[0]))
-    assert_same(model(meanings), torch.stack(scores, 1), model)
-
-
-@pytest.mark.parametrize("kind", LIBRARY)
-def test_hier_autoreg_is_its_formula(kind: str) -> None:
-    model = make("sender", f"HierAutoReg:{kind}")
+def test_senders_are_their_formulas(kind: str, family: str) -> None:
+    model = make("sender", f"{family}:{kind}")
     upper_cell, lower_cell = Plain(model.upper, kind), Plain(model.lower, kind)
     meanings, zero = some_meanings(), torch.zeros(BATCH, 1)
     u, low = upper_cell.start(summed_embedding(model, meanings)), lower_cell.start(torch.zeros(BATCH, E))
     s, scores, fed = torch.ones(BATCH, 1), [], F.one_hot(torch.full((BATCH,), V), V + 1).float()
     for _ in range(L):
         u = between(s, upper_cell(zero, u), u)
-        low = lower_cell(F.linear(fed, model.feedback.embed.weight, model.feedback.embed.bias), between(s, u, low))
+        embed = None if family == "HierZero" else model.feedback.embed
+        x = zero if embed is None else F.linear(fed, embed.weight, embed.bias)
+        low = lower_cell(x, between(s, u, low))
         s = torch.sigmoid(model.stop.score(low[0]))
         scores.append(model.out(low[0]))
         fed = scores[-1].softmax(-1)

@@ -23,40 +23,26 @@ from tests.models.helpers import (
 )
 
 
+@pytest.mark.parametrize("family", ["RNNZero", "RNNAutoReg"])
 @pytest.mark.parametrize("layers", [1, 2])
 @pytest.mark.parametrize("kind", LIBRARY)
-def test_rnn_autoreg_is_a_plain_loop(kind: str, layers: int) -> None:
-    model = make("sender", f"RNNAutoReg{'2L' if layers == 2 else ''}:{kind}")
+def test_senders_are_plain_loops(kind: str, layers: int, family: str) -> None:
+    model, meanings = make("sender", f"{family}{'2L' if layers == 2 else ''}:{kind}"), some_meanings()
     cells = [Plain(layer, kind) for layer in model.net.layers]
-    meanings = some_meanings()
     start = [summed_embedding(model, meanings), torch.zeros(BATCH, E)]
     states = [cell.start(h) for cell, h in zip(cells, start, strict=False)]
     fed, scores = F.one_hot(torch.full((BATCH,), V), V + 1).float(), []
     for _ in range(L):
-        x = F.linear(fed, model.feedback.embed.weight, model.feedback.embed.bias)
+        x = (
+            torch.zeros(BATCH, E)
+            if family == "RNNZero"
+            else F.linear(fed, model.feedback.embed.weight, model.feedback.embed.bias)
+        )
         for i, cell in enumerate(cells):
             states[i] = cell(x, states[i])
             x = states[i][0]
         scores.append(model.out(x))
         fed = scores[-1].softmax(-1)
-    assert_same(model(meanings), torch.stack(scores, 1), model)
-
-
-@pytest.mark.parametrize("layers", [1, 2])
-@pytest.mark.parametrize("kind", LIBRARY)
-def test_rnn_zero_is_a_plain_loop(kind: str, layers: int) -> None:
-    model = make("sender", f"RNNZero{'2L' if layers == 2 else ''}:{kind}")
-    cells = [Plain(layer, kind) for layer in model.net.layers]
-    meanings = some_meanings()
-    start = [summed_embedding(model, meanings), torch.zeros(BATCH, E)]
-    states = [cell.start(h) for cell, h in zip(cells, start, strict=False)]
-    scores = []
-    for _ in range(L):
-        x = torch.zeros(BATCH, E)
-        for i, cell in enumerate(cells):
-            states[i] = cell(x, states[i])
-            x = states[i][0]
-        scores.append(model.out(x))
     assert_same(model(meanings), torch.stack(scores, 1), model)
 
 

@@ -9,7 +9,8 @@ import pytest
 
 import icy
 from icy.core.errors import IcyError
-from icy.core.registry import register_listener, registry
+from icy.core.register import register_listener
+from icy.core.registry import registry
 from icy.s2b import Action, Player, evaluate
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from icy.core.errors import IcyError, IncompatibleError, PluginError, UnknownNameError
-from icy.core.registry import register_text_model, registry
+from icy.core.register import register_text_model
+from icy.core.registry import registry
 from icy.s2b import TextModel, TextReply, TextRequest, TextSettings, text_model
 from icy.s2b.text.cache import CachedModel
 from icy.s2b.text.scripted import YesModel

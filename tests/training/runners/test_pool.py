@@ -27,7 +27,7 @@ from tests.helpers import SMALL, numbers
 HELD = """\
 import time
 from pathlib import Path
-from icy.core.registry import register_sender
+from icy.core.register import register_sender
 from torch import nn
 
 @register_sender("Held", description="Waits after the first evaluation while a file exists.", source="a test")

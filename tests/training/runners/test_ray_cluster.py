@@ -25,7 +25,7 @@ from tests.helpers import SMALL, numbers
 
 MODEL = """\
 import torch
-from icy.core.registry import register_sender
+from icy.core.register import register_sender
 from torch import nn
 
 @register_sender("OfAFile", description="Of a file.", source="a test")

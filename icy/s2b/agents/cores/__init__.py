@@ -2,7 +2,7 @@
 
 import lazy_loader
 
-from icy.core.registry import register_core
+from icy.core.register import register_core
 
 _CORES = {
     "LSTM": ("lstm:LSTM", "LSTM of two layers, 256 and 128, each followed by a ReLU.", "MetaRG22, table of R2D2"),
