@@ -14,7 +14,7 @@ from icy.s2b.agents.cores.base import Core, State, begun
 from icy.s2b.agents.cores.factory import made_of
 
 from . import modules
-from .cases import named, require, require_close, require_registered
+from .cases import check_made_by_name, named, require, require_close
 from .modules import ModuleCase, require_gradients
 
 BATCH, STEPS, BEFORE = 4, 7, 3
@@ -85,12 +85,6 @@ def steps_of(core: Core, xs: Tensor, state: State, begins: Tensor | None = None)
         y, state = core.step(x, state)
         ys.append(y)
     return torch.stack(ys), state
-
-
-def check_made_by_name(case: CoreCase) -> None:
-    """The registry knows the core by its name and its aliases, and its factory makes an icy.s2b.agents.cores.Core."""
-    case.make()
-    require_registered(case.entry, case.registered)
 
 
 def check_output_shape(case: CoreCase) -> None:
