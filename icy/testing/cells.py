@@ -14,7 +14,7 @@ from icy.core.registry import SIDES, Entry, registry
 from icy.core.streams import stream, stream_key
 from icy.languages.meanings import MeaningSpace
 from icy.models.cells import Cell, State
-from icy.training.probe_job import Task
+from icy.training.tasks import Task
 
 from . import modules
 from .cases import CheckFailure, NotApplicable, check_made_by_name, named, require, require_close

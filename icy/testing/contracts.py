@@ -11,7 +11,7 @@ from icy.core.errors import InvalidSettingError, UnknownNameError, unknown
 from icy.core.registry import CORE, PERCEPTION, PLAYERS, SIDES, STUDY_PLAYER, TEXT_MODEL, WORLD, Entry, registry
 from icy.languages.meanings import MeaningSpace
 from icy.models.base import Receiver, Sender
-from icy.training.probe_job import Task
+from icy.training.tasks import Task
 
 from .cases import Check
 from .cells import CELL_CHECKS, CellCase

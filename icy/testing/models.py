@@ -18,7 +18,7 @@ from icy.core.registry import Entry
 from icy.core.representations import one_hot
 from icy.core.streams import stream
 from icy.languages.meanings import MeaningSpace
-from icy.models.factory import create
+from icy.models.creation import create
 from icy.training.engine import make_model, representation_of
 from icy.training.gradient import Loss
 from icy.training.learners import Learner, accuracy, supervised_loss
