@@ -28,7 +28,7 @@ def named(*checks: Check) -> dict[str, Check]:
 
 
 class CheckFailure(AssertionError):
-    """A check failed; the message says in a sentence what is wrong."""
+    """A check failed; the message is a sentence that names the fault."""
 
 
 class NotApplicable(unittest.SkipTest):
@@ -61,7 +61,7 @@ def require_close(found: Tensor, expected: Tensor, what: str, tolerance: float =
 
 
 class RegisteredCase(Protocol):
-    """A plug-in under test, whose entry the registry may know."""
+    """A plug-in under test; the registry may know its entry."""
 
     @property
     def entry(self) -> Entry:
@@ -72,7 +72,7 @@ class RegisteredCase(Protocol):
         """Whether the registry knows the plug-in."""
 
     def make(self) -> object:
-        """Make the plug-in; fail unless it is of the right class."""
+        """Make the plug-in; fail if its class is wrong."""
 
 
 def check_made_by_name(case: RegisteredCase) -> None:

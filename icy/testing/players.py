@@ -1,4 +1,4 @@
-"""Checks of speakers and listeners of S2B. The first line of each check says what it proves.
+"""Checks of speakers and listeners of S2B. The first line of each docstring is the claim that the check tests.
 
 Players play on NumPy arrays, so the checks give them no others.
 """

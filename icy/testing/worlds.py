@@ -1,4 +1,4 @@
-"""Checks of worlds of the multi-target games. The first line of each check says what it proves."""
+"""Checks of worlds of the multi-target games. The first line of each docstring is the claim that the check tests."""
 
 from __future__ import annotations
 
