@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from icy.core.errors import InvalidSettingError, quoted, unknown
 from icy.core.text import listed
 
-from .containers import is_missing
+from .containers import Values, is_missing
 
 WAYS = ("auto", "letters", "spaces", "whole")
 MISSING = ("refuse", "drop")
@@ -66,7 +65,7 @@ class Rule:
         return self.pad is not None and (is_missing(self.pad) or (isinstance(self.pad, str) and self.pad == ""))
 
 
-def sorted_names(names: Sequence[Any]) -> Names:
+def sorted_names(names: Values) -> Names:
     """Return the distinct names, numbers before texts, each kind in order."""
     try:
         return tuple(sorted(set(names), key=lambda name: (str(type(name)), name)))

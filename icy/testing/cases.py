@@ -6,7 +6,7 @@ import contextlib
 import random
 import unittest
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -28,7 +28,7 @@ def named(*checks: Check) -> dict[str, Check]:
 
 
 class CheckFailure(AssertionError):
-    """A check failed; the message says in a sentence what is wrong."""
+    """A check failed; the message is a sentence that names the fault."""
 
 
 class NotApplicable(unittest.SkipTest):
@@ -58,6 +58,27 @@ def require_close(found: Tensor, expected: Tensor, what: str, tolerance: float =
     require(found.shape == expected.shape, f"{what}: shapes are {tuple(found.shape)} and {tuple(expected.shape)}.")
     difference = (found.double().cpu() - expected.double().cpu()).abs().max().item() if found.numel() else 0.0
     require(difference <= tolerance, f"{what}: they differ by up to {difference:.2g}.")
+
+
+class RegisteredCase(Protocol):
+    """A plug-in under test; the registry may know its entry."""
+
+    @property
+    def entry(self) -> Entry:
+        """The plug-in's registry entry."""
+
+    @property
+    def registered(self) -> bool:
+        """Whether the registry knows the plug-in."""
+
+    def make(self) -> object:
+        """Make the plug-in; fail if its class is wrong."""
+
+
+def check_made_by_name(case: RegisteredCase) -> None:
+    """The registry knows the name and every alias, and the factory makes an object of the right class."""
+    case.make()
+    require_registered(case.entry, case.registered)
 
 
 def require_registered(entry: Entry, registered: bool) -> None:

@@ -1,4 +1,4 @@
-"""Checks of recurrent cells. The first line of each check says what it proves."""
+"""Checks of recurrent cells. The first line of each docstring is the claim that the check tests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from icy.models.cells import Cell, State
 from icy.training.tasks import Task
 
 from . import modules
-from .cases import CheckFailure, NotApplicable, named, require, require_close, require_registered
+from .cases import CheckFailure, NotApplicable, check_made_by_name, named, require, require_close
 from .models import ModelCase, first_representation
 from .modules import TrainedCase, require_gradients
 from .other_loops import OtherLoopCase, other_loop_checks
@@ -48,6 +48,9 @@ class CellCase(TrainedCase[Cell]):
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(stream_key(self.seed if seed is None else seed, "testing", "cell"))
             made: Cell = self.entry.load()(*(sizes or (self.size, self.size)), fed=fed)
+        require(
+            isinstance(made, Cell), f"The factory makes a {type(made).__name__}; derive it from icy.models.cells.Cell."
+        )
         return made
 
     def ready(self, fed: bool = True, state_only: bool = False) -> Cell:
@@ -127,13 +130,6 @@ def require_same_states(found: Sequence[State], expected: Sequence[State], what:
     for some, others in zip(found, expected, strict=True):
         for one, other in zip(some, others, strict=True):
             require_close(one, other, what, tolerance)
-
-
-def check_made_by_name(case: CellCase) -> None:
-    """The registry knows the cell by its name and its aliases, and its factory makes an icy.models.cells.Cell."""
-    made = case.make()
-    require(isinstance(made, Cell), f"The factory makes a {type(made).__name__}; derive it from icy.models.cells.Cell.")
-    require_registered(case.entry, case.registered)
 
 
 def check_gates(case: CellCase) -> None:

@@ -1,4 +1,4 @@
-"""Checks of cores of agents that learn S2B. The first line of each check says what it proves."""
+"""Checks of cores of agents that learn S2B. The first line of each docstring is the claim that the check tests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from icy.core.streams import stream, stream_key
 from icy.s2b.agents.cores.core import Core, State, begun, made_of
 
 from . import modules
-from .cases import named, require, require_close, require_registered
+from .cases import check_made_by_name, named, require, require_close
 from .modules import ModuleCase, require_gradients
 
 BATCH, STEPS, BEFORE = 4, 7, 3
@@ -84,12 +84,6 @@ def steps_of(core: Core, xs: Tensor, state: State, begins: Tensor | None = None)
         y, state = core.step(x, state)
         ys.append(y)
     return torch.stack(ys), state
-
-
-def check_made_by_name(case: CoreCase) -> None:
-    """The registry knows the core by its name and its aliases, and its factory makes an icy.s2b.agents.cores.Core."""
-    case.make()
-    require_registered(case.entry, case.registered)
 
 
 def check_output_shape(case: CoreCase) -> None:

@@ -1,4 +1,4 @@
-"""Checks of metrics. The first line of each check says what it proves."""
+"""Checks of metrics. The first line of each docstring is the claim that the check tests."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Checks that plug-ins made of tensors share: models, cells, cores, perceptions and worlds.
 
-A case says how its plug-in is made and run; the checks do the rest. The first line of each check says what it proves.
+A case makes and runs its plug-in; the checks compare outputs. The first line of each docstring is the claim that the
+check tests.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class TensorCase(ABC, Generic[P]):
     """A plug-in under test that reads and gives tensors.
 
     Attributes:
-        noun: what the plug-in is, in sentences.
+        noun: the kind of plug-in, in sentences.
         gpu_tolerance: largest difference between outputs on a GPU and on the CPU.
     """
 
@@ -51,7 +52,7 @@ class TensorCase(ABC, Generic[P]):
 
     @abstractmethod
     def given(self, plugin: P) -> Tensors:
-        """Draw what the plug-in reads."""
+        """Draw inputs of the plug-in."""
 
     @abstractmethod
     def outputs(self, plugin: P, given: Tensors) -> Tensors:
@@ -72,7 +73,7 @@ class ModuleCase(TensorCase[M]):
         """Make the module with the weights of a seed, by default that of the case, in evaluation mode."""
 
     def rows(self, given: Tensors, which: Sequence[int]) -> Tensors:
-        """Return what the module reads of some examples; their first axis is the batch unless a case says otherwise."""
+        """Return the inputs of some examples: rows of each tensor, unless a case has its batch on another axis."""
         return tuple(tensor[list(which)] for tensor in given)
 
 
@@ -182,10 +183,10 @@ def check_random_state_untouched(case: TensorCase[P]) -> None:
 
 
 def check_deterministic(case: TensorCase[P]) -> None:
-    """In evaluation mode the same inputs give the same outputs twice: nothing but weights lasts between calls."""
+    """In evaluation mode the same inputs give the same outputs twice: only weights last between calls."""
     for form, plugin in case.forms().items():
         first, again = (case.outputs(plugin, case.given(plugin)) for _ in range(2))
-        lasting = "between calls, keep nothing but weights"
+        lasting = "between calls, keep only weights"
         require(equal(first, again), f"The same inputs give other outputs the second time{_in(form)}; {lasting}.")
 
 

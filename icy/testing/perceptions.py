@@ -1,4 +1,4 @@
-"""Checks of perceptions of the games. The first line of each check says what it proves."""
+"""Checks of perceptions of the games. The first line of each docstring is the claim that the check tests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from icy.core.registry import Entry
 from icy.core.streams import stream, stream_key
 
 from . import modules
-from .cases import named, require, require_registered, run
+from .cases import check_made_by_name, named, require, run
 from .modules import SEEDS, TrainedCase, require_gradients
 from .other_loops import OtherLoopCase, other_loop_checks
 
@@ -90,12 +90,6 @@ class PerceptionCase(TrainedCase[nn.Module]):
         """Return objects [replicate, batch, *shape] and vectors [replicate, batch, size], the same at each update."""
         numbers = [stream(seed, "testing", "vectors").normal(size=(BATCH, self.size)) for seed in seeds]
         return torch.stack([self.objects(draw=seed) for seed in seeds]), torch.from_numpy(np.stack(numbers)).float()
-
-
-def check_made_by_name(case: PerceptionCase) -> None:
-    """The registry knows the perception by its name and its aliases, and its factory makes a torch.nn.Module."""
-    case.make()
-    require_registered(case.entry, case.registered)
 
 
 def check_output_shape(case: PerceptionCase) -> str:

@@ -1,4 +1,4 @@
-"""Checks of speakers and listeners of S2B. The first line of each check says what it proves.
+"""Checks of speakers and listeners of S2B. The first line of each docstring is the claim that the check tests.
 
 Players play on NumPy arrays, so the checks give them no others.
 """
@@ -26,10 +26,10 @@ from icy.s2b.turn import Seen
 from .cases import (
     CheckFailure,
     NotApplicable,
+    check_made_by_name,
     first_line,
     named,
     require,
-    require_registered,
     same_random_state,
 )
 
@@ -82,6 +82,7 @@ class PlayerCase:
     def make(self) -> Player:
         """Make a new player."""
         made: Player = self.entry.create()
+        require(isinstance(made, Player), f"The factory makes a {type(made).__name__}; derive it from icy.s2b.Player.")
         return made
 
     def partner(self, game: BatchedGame) -> Player:
@@ -222,13 +223,6 @@ def require_same_actions(
 def _first_difference(found: Sequence[Wholes], expected: Sequence[Wholes]) -> int | None:
     pairs = enumerate(zip(found, expected, strict=True))
     return next((step for step, (one, other) in pairs if not np.array_equal(one, other)), None)
-
-
-def check_made_by_name(case: PlayerCase) -> None:
-    """The registry knows the player by its name and its aliases, and its factory makes an icy.s2b.Player."""
-    made = case.make()
-    require(isinstance(made, Player), f"The factory makes a {type(made).__name__}; derive it from icy.s2b.Player.")
-    require_registered(case.entry, case.registered)
 
 
 def check_plays_every_game(case: PlayerCase) -> str:

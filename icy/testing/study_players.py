@@ -1,4 +1,4 @@
-"""Checks of simulated players of the study. The first line of each check says what it proves."""
+"""Checks of simulated players of the study. The first line of each docstring is the claim that the check tests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from icy.study.game import Game, GameSettings, instance_of
 from icy.study.players.base import StudyPlayer
 from icy.study.players.sitting import play
 
-from .cases import CheckFailure, named, require, require_registered, same_random_state
+from .cases import CheckFailure, check_made_by_name, named, require, same_random_state
 
 SHORT = {"examples": 14, "held_out_at": (5, 9, 13), "interval": 3}  # games of checks
 
@@ -37,6 +37,7 @@ class StudyPlayerCase:
     def make(self) -> StudyPlayer:
         """Make the player."""
         made: StudyPlayer = self.entry.create()
+        require(isinstance(made, StudyPlayer), f"The factory makes a {type(made).__name__}, not a StudyPlayer.")
         return made
 
     def game(self, dataset: str = "synth", preset: str = "clean") -> Game:
@@ -48,13 +49,6 @@ class StudyPlayerCase:
         """Yield short games of all datasets and presets."""
         for dataset, preset in product(("synth", "eng"), ("clean", "published")):
             yield self.game(dataset, preset)
-
-
-def check_made_by_name(case: StudyPlayerCase) -> None:
-    """The registry knows the player by its name and its aliases, and its factory makes a StudyPlayer."""
-    made = case.make()
-    require(isinstance(made, StudyPlayer), f"The factory makes a {type(made).__name__}, not a StudyPlayer.")
-    require_registered(case.entry, case.registered)
 
 
 def check_answers(case: StudyPlayerCase) -> None:

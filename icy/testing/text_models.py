@@ -1,4 +1,4 @@
-"""Checks of text models of S2B. The first line of each check says what it proves."""
+"""Checks of text models of S2B. The first line of each docstring is the claim that the check tests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from icy.s2b.text.requests import TextReply, TextRequest, valid_decision, valid_
 from icy.s2b.text.text_evaluation import DraftModel
 from icy.s2b.text.text_model import TextModel, TextSettings, made_of
 
-from .cases import NotApplicable, first_line, named, require, require_registered, same_random_state
+from .cases import NotApplicable, check_made_by_name, first_line, named, require, same_random_state
 
 SMALL = GameSettings(dimensions=2, least=2, most=2, listener_messages=True)
 SEED = 3
@@ -74,12 +74,6 @@ def answers(model: TextModel, requests: Sequence[TextRequest]) -> list[TextReply
     wrong = {type(reply).__name__ for _, reply in found if not isinstance(reply, TextReply)}
     require(not wrong, f"The model answers with {', '.join(sorted(wrong))}; answer with an icy.s2b.TextReply.")
     return [reply for _, reply in sorted(found, key=lambda one: one[0])]
-
-
-def check_made_by_name(case: TextModelCase) -> None:
-    """The registry knows the model by its name and its aliases, and its factory makes an icy.s2b.TextModel."""
-    case.make()
-    require_registered(case.entry, case.registered)
 
 
 def check_answers_every_request(case: TextModelCase) -> str:

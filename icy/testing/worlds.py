@@ -1,4 +1,4 @@
-"""Checks of worlds of the multi-target games. The first line of each check says what it proves."""
+"""Checks of worlds of the multi-target games. The first line of each docstring is the claim that the check tests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from icy.games import World
 from icy.games.worlds.factory import made_of
 
 from . import modules
-from .cases import named, require, require_registered
+from .cases import check_made_by_name, named, require
 from .modules import TensorCase
 
 OBJECTS = 12
@@ -62,12 +62,6 @@ class WorldCase(TensorCase[World]):
     def outputs(self, world: World, given: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         """Return the looks of objects."""
         return (world.observe(*given),)
-
-
-def check_made_by_name(case: WorldCase) -> None:
-    """The registry knows the world by its name and its aliases, and its factory makes an icy.games.World."""
-    case.make()
-    require_registered(case.entry, case.registered)
 
 
 def check_attributes_and_values(case: WorldCase) -> None:

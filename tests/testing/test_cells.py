@@ -62,25 +62,10 @@ class Scanning(Plain):
 
 
 class NoCell(nn.Module):
-    """All that a cell has, by hand."""
-
-    gate_blocks, scans = 1, False
+    """Not derived from Cell."""
 
     def __init__(self, input_size: int, hidden_size: int, fed: bool = True) -> None:
         super().__init__()
-        self.hidden_size, self.fed, self.inert = hidden_size, fed, 0 if fed else input_size * hidden_size
-        self.keep = nn.Linear(hidden_size, hidden_size)
-        if fed:
-            self.read = nn.Linear(input_size, hidden_size, bias=False)
-
-    project, weigh, unfed, step = Plain.project, Plain.weigh, Plain.unfed, Plain.step
-
-    def start(self, h: Tensor) -> State:
-        return (h,)
-
-    def drive_unfed_net(self) -> None: ...
-
-    def keep_state_only(self) -> None: ...
 
 
 class WrongWidth(Plain):
@@ -198,6 +183,7 @@ KIND = Kind(
     },
     Plain,
     {"stacked_equals_separate": "trains as: vmap", "scan_equals_steps": NO_SCAN},
+    also={"made_by_name": CELL_CHECKS},
     mark="contract",
 )
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -36,16 +38,8 @@ def answer(name: str, table: Table, value: float, **conventions: Any) -> Score:
     return Score(name, value, len(table), conventions)
 
 
-def misnamed(meanings: Any, messages: Any = None) -> Score:
-    return answer("something", *share(meanings, messages))
-
-
 def wants_messages(meanings: Any, messages: Any) -> Score:
     return answer("wants_messages", *share(meanings, messages))
-
-
-def never_defined(meanings: Any, messages: Any = None) -> Score:
-    return Score("never_defined", math.nan, len(Table.of(meanings, messages)), why="I do not want to")
 
 
 def out_of_range(meanings: Any, messages: Any = None) -> Score:
@@ -72,38 +66,6 @@ def likes_languages(meanings: Any, messages: Any = None) -> Score:
     return answer("likes_languages", table, value / 2 if isinstance(meanings, Language) else value)
 
 
-def looks_at_the_first(meanings: Any, messages: Any = None) -> Score:
-    table = Table.of(meanings, messages)
-    return answer("looks_at_the_first", table, float(np.sum(table.messages[:1] == table.messages)) / len(table))
-
-
-def takes_tokens_for_numbers(meanings: Any, messages: Any = None) -> Score:
-    table = Table.of(meanings, messages)
-    return answer("takes_tokens_for_numbers", table, float(table.messages[:, :1].sum() / len(table)))
-
-
-def wants_one_length(meanings: Any, messages: Any = None) -> Score:
-    table, value = share(meanings, messages)
-    assert len(set(table.lengths.tolist())) == 1
-    return answer("wants_one_length", table, value)
-
-
-def wants_whole_numbers(meanings: Any, messages: Any = None) -> Score:
-    table, value = share(meanings, messages)
-    np.bincount(table.meanings[:, 0])
-    return answer("wants_whole_numbers", table, value)
-
-
-def divides(meanings: Any, messages: Any = None) -> Score:
-    table, value = share(meanings, messages)
-    return answer("divides", table, value if len(table) > 1 else math.inf)
-
-
-def wants_fresh_rows(meanings: Any, messages: Any = None) -> Score:
-    table, value = share(meanings, messages)
-    return answer("wants_fresh_rows", table, value + len(table.drawn_from or ()))
-
-
 def ignores_weights(meanings: Any, messages: Any = None) -> Score:
     return answer("ignores_weights", *share(meanings, messages))
 
@@ -114,20 +76,6 @@ def wants_no_check(meanings: Any, messages: Any = None) -> Score:
     return answer("wants_no_check", *share(meanings, messages))
 
 
-CALLS = [0]
-
-
-def counts(meanings: Any, messages: Any = None) -> Score:
-    CALLS[0] += 1
-    table, value = share(meanings, messages)
-    return answer("counts", table, value + 1e-12 * CALLS[0])
-
-
-def draws_elsewhere(meanings: Any, messages: Any = None) -> Score:
-    np.random.random()
-    return answer("draws_elsewhere", *share(meanings, messages))
-
-
 def sorts_in_place(meanings: Any, messages: Any = None) -> Score:
     found = answer("sorts_in_place", *share(meanings, messages))
     if isinstance(messages, np.ndarray):
@@ -135,24 +83,40 @@ def sorts_in_place(meanings: Any, messages: Any = None) -> Score:
     return found
 
 
+def metric(value: Callable[[Table, float], float]) -> Callable[..., Score]:
+    """Return a metric with the value of a function of the table and of the share of its distinct messages."""
+
+    def scored(meanings: Any, messages: Any = None) -> Score:
+        table, usual = share(meanings, messages)
+        return answer("scored", table, value(table, usual))
+
+    return scored
+
+
+def wants_one_length(table: Table, usual: float) -> float:
+    assert len(set(table.lengths.tolist())) == 1
+    return usual
+
+
+CALLS = itertools.count()
 WRONG = {
-    "made_by_name": misnamed,
+    "made_by_name": lambda meanings, messages=None: answer("something", *share(meanings, messages)),
     "arguments": wants_messages,
-    "score": never_defined,
+    "score": lambda meanings, messages=None: Score("<lambda>", math.nan, len(Table.of(meanings, messages)), why="no"),
     "documented_range": out_of_range,
     "conventions_repeat_the_value": states_otherwise,
     "choices_are_conventions": hides_a_choice,
     "same_however_given": likes_languages,
-    "rows_in_any_order": looks_at_the_first,
-    "names_do_not_matter": takes_tokens_for_numbers,
-    "ragged_messages": wants_one_length,
-    "continuous_meanings": wants_whole_numbers,
-    "undefined_says_why": divides,
-    "resampled_rows": wants_fresh_rows,
+    "rows_in_any_order": metric(lambda table, usual: float((table.messages[:1] == table.messages).sum()) / len(table)),
+    "names_do_not_matter": metric(lambda table, usual: float(table.messages[:, :1].sum() / len(table))),
+    "ragged_messages": metric(wants_one_length),
+    "continuous_meanings": metric(lambda table, usual: usual + 0 * len(np.bincount(table.meanings[:, 0]))),
+    "undefined_says_why": metric(lambda table, usual: usual if len(table) > 1 else math.inf),
+    "resampled_rows": metric(lambda table, usual: usual + len(table.drawn_from or ())),
     "weights": ignores_weights,
     "refuses_what_is_no_table": wants_no_check,
-    "deterministic": counts,
-    "random_state_untouched": draws_elsewhere,
+    "deterministic": metric(lambda table, usual: usual + 1e-12 * next(CALLS)),
+    "random_state_untouched": metric(lambda table, usual: usual + 0 * np.random.random()),
     "inputs_unchanged": sorts_in_place,
 }
 

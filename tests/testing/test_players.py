@@ -43,15 +43,7 @@ class Speaks(Player):
 
 
 class NoPlayer:
-    """All that a player has, by hand."""
-
-    privileged = False
-
-    def begin(self, seat: Seat) -> None:
-        self.seat = seat
-
-    def act(self, seen: Seen) -> Action:
-        return Action(decision=np.zeros(self.seat.episodes, dtype=np.int64))
+    """Not derived from Player."""
 
 
 class NoOneHot(Listens):

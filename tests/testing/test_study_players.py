@@ -63,17 +63,7 @@ class Local(Composer):
 
 
 class NoPlayer:
-    """Looks like a player, and is none."""
-
-    adds = False
-
-    def begin(self, seat: Seat) -> None: ...
-    def learn(self, item: Item, code: str) -> None: ...
-    def looks(self, cards: int, seen: int) -> bool:
-        return False
-
-    def answer(self, item: Item) -> str:
-        return "a"
+    """Not derived from StudyPlayer."""
 
 
 KIND = Kind(
@@ -89,6 +79,7 @@ KIND = Kind(
     },
     Plain,
     also={
+        "made_by_name": STUDY_PLAYER_CHECKS,
         "same_seed_same_game": {"begin_forgets", "pickles"},
         "answers": set(STUDY_PLAYER_CHECKS) - {"made_by_name"},
     },

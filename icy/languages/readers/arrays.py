@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from icy.core.errors import InvalidSettingError
-from icy.languages.containers import Array
+from icy.languages.containers import Array, Container
 from icy.languages.storage import reading
 
 from .columns import of_equal_length
@@ -50,7 +48,7 @@ def of_array(file: File, array: Array, what: str = "an array of NumPy") -> Found
     return Found({"messages": array}, what, meanings=(), messages=("messages",), remarks=["messages without meanings"])
 
 
-def _loaded(source: Any, name: str) -> Array:
+def _loaded(source: Container, name: str) -> Array:
     try:
         array: Array = source[name] if name else np.load(source, allow_pickle=False)
     except ValueError as error:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from icy.core.errors import InvalidSettingError
-from icy.languages.containers import Values
+from icy.languages.containers import Container, Values
 from icy.languages.storage import reading
 
 from .columns import require_distinct
@@ -36,12 +35,12 @@ def read(file: File) -> Found | None:
     return Found(columns)
 
 
-def _table(file: File, kind: str) -> Any:
+def _table(file: File, kind: str) -> Container:
     import pyarrow.feather
     import pyarrow.parquet
 
     return pyarrow.parquet.read_table(file.path) if kind == "parquet" else pyarrow.feather.read_table(file.path)
 
 
-def _entries(column: Any) -> Values:
+def _entries(column: Container) -> Values:
     return [entry.strip() or None if isinstance(entry, str) else entry for entry in column.to_pylist()]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted, listed
+from icy.languages.containers import Container
 
 from .found import File, Found
 
@@ -123,7 +124,7 @@ def _with_entries(columns: Sequence[str], asked: Sequence[str]) -> list[str]:
     return [each for name in asked for each in (entries[name] if name not in columns and entries[name] else [name])]
 
 
-def of_equal_length(file: File, held: Mapping[str, Any], what: str, noun: str) -> Found:
+def of_equal_length(file: File, held: Mapping[str, Container], what: str, noun: str) -> Found:
     """Return the named entries that have as many rows as the messages, or, if no name says which these are, as all.
 
     Args:
@@ -154,9 +155,9 @@ def of_equal_length(file: File, held: Mapping[str, Any], what: str, noun: str) -
     return Found(columns, what, remarks=[f"not used: {listed(rest)}"] if rest else [])
 
 
-def opened(held: Mapping[Any, Any]) -> dict[str, Any]:
+def opened(held: Mapping[str, Container]) -> dict[str, Container]:
     """Return entries by name, such as "aux.length" for an entry of a dictionary, and nested tensors as lists."""
-    flat: dict[str, Any] = {}
+    flat: dict[str, Container] = {}
     for name, entry in held.items():
         if isinstance(entry, Mapping):
             flat |= {f"{name}.{key}": value for key, value in opened(entry).items()}

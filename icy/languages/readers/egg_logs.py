@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
 
 import numpy as np
 
 from icy.core.errors import InvalidSettingError, quoted
 from icy.core.text import counted, listed
+from icy.languages.containers import Entries
 
 from .egg import RELAXED, UNHEARD, discrete, has_tokens_after_end
 from .found import File, Found
@@ -74,7 +74,7 @@ def _numbers(text: str) -> list[float | int]:
 
 
 def _of_tables(lines: list[tuple[int, str]]) -> Found:
-    tables: dict[str, Any] = {}
+    tables: dict[str, Entries] = {}
     times = 0
     for (number, name), (_, text) in zip(lines, [*lines[1:], (0, "")], strict=True):
         if name not in TABLES:
