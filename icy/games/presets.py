@@ -7,7 +7,6 @@ and with the name of a channel or a world, as in `qt.normalise`, an option of th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from icy.config.presets import Departure
 from icy.core.errors import unknown
@@ -15,7 +14,7 @@ from icy.core.errors import unknown
 KINDS = ("games",)
 
 
-def _departs(settings: Mapping[str, Any], reason: str) -> Departure:
+def _departs(settings: Mapping[str, object], reason: str) -> Departure:
     return Departure(settings, reason, KINDS)
 
 
@@ -93,7 +92,7 @@ PRESETS: dict[str, Mapping[str, Departure]] = {
 }
 
 
-def find_preset(name: str) -> dict[str, Any]:
+def find_preset(name: str) -> dict[str, object]:
     """Return what a preset sets.
 
     Raises:
@@ -104,7 +103,7 @@ def find_preset(name: str) -> dict[str, Any]:
     return {key: value for departure in PRESETS[name].values() for key, value in departure.settings.items()}
 
 
-def preset_changes(name: str, world: str, channel: str) -> dict[str, Any]:
+def preset_changes(name: str, world: str, channel: str) -> dict[str, object]:
     """Return what a preset changes in a world with a channel, by the names of `Setup.changes`."""
     found = {}
     kinds = {world: "world.", channel: "channel.", "game": "", "settings": ""}

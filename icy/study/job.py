@@ -15,7 +15,7 @@ from icy.grammars import canonical_name, expand_grammars, grammar_version
 from icy.records.record import Record
 from icy.training.job import ExpectedSteps, Job, Replicate
 
-from .game import GameSettings, instance_of
+from .game import StudyGameSettings, instance_of
 from .game.datasets import DATASETS
 from .game.settings import PRESETS
 from .players.logs import digest_of, read_logs
@@ -84,7 +84,7 @@ class StudyJob(Job):
     def _shown_changes(self) -> dict[str, Any]:
         """Return the settings that tables show: those of the game that are not of its preset, and of training."""
         setup, game = self.setup, self.setup.game
-        usual = GameSettings.of(self.preset, dataset=game.dataset).to_json()
+        usual = StudyGameSettings.of(self.preset, dataset=game.dataset).to_json()
         changed = {f"game.{n}": v for n, v in game.to_json().items() if n != "grammar" and usual[n] != v}
         yoked = {"yoked_to": Path(setup.yoked_to).name} if setup.protocol == YOKED else {}
         seed = {"list_seed": setup.list_seed} if setup.list_seed else {}
@@ -172,7 +172,7 @@ def _setups(spec: StudySpec) -> Iterator[tuple[Setup, str]]:
         yield (
             Setup(
                 player=entry.name,
-                game=GameSettings.of(preset, **{**spec.game, "dataset": dataset}),
+                game=StudyGameSettings.of(preset, **{**spec.game, "dataset": dataset}),
                 protocol=protocol,
                 list_seed=spec.list_seed,
                 yoked_to=yoked[0],

@@ -11,8 +11,8 @@ from joblib.externals.loky.backend.reduction import dumps
 
 from icy.core.errors import InvalidSettingError
 from icy.core.registry import Entry
-from icy.study.game import Game, GameSettings, instance_of
-from icy.study.players.base import StudyPlayer
+from icy.study.game import StudyGame, StudyGameSettings, instance_of
+from icy.study.players.player import StudyPlayer
 from icy.study.players.sitting import play
 
 from .cases import Check, CheckFailure, check_of, require, require_registered, same_random_state
@@ -41,12 +41,12 @@ class StudyPlayerCase:
         made: StudyPlayer = self.entry.create()
         return made
 
-    def game(self, dataset: str = "synth", preset: str = "clean") -> Game:
+    def game(self, dataset: str = "synth", preset: str = "clean") -> StudyGame:
         """Return a short game."""
-        settings = GameSettings.of(preset, dataset=dataset, grammar="perm", **SHORT)
-        return Game(settings, instance_of(settings, self.seed), self.seed)
+        settings = StudyGameSettings.of(preset, dataset=dataset, grammar="perm", **SHORT)
+        return StudyGame(settings, instance_of(settings, self.seed), self.seed)
 
-    def games(self) -> Iterator[Game]:
+    def games(self) -> Iterator[StudyGame]:
         """Yield short games of all datasets and presets."""
         for dataset, preset in product(("synth", "eng"), ("clean", "published")):
             yield self.game(dataset, preset)

@@ -11,8 +11,8 @@ import pytest
 from icy import testing
 from icy.core.errors import UnknownNameError
 from icy.core.registry import STUDY_PLAYER, Entry, registry
-from icy.study.players.base import Item, Seat
-from icy.study.players.composer import Composer
+from icy.study.players.player import Item, StudySeat
+from icy.study.players.simulated import Composer
 from icy.testing import STUDY_PLAYER_CHECKS, ContractError
 
 
@@ -26,7 +26,7 @@ class Fickle(Composer):
 
     count = 0
 
-    def begin(self, seat: Seat) -> None:
+    def begin(self, seat: StudySeat) -> None:
         super().begin(seat)
         Fickle.count += 1
 
@@ -37,7 +37,7 @@ class Fickle(Composer):
 class Remembers(Composer):
     """Keeps what it was shown in an earlier game."""
 
-    def begin(self, seat: Seat) -> None:
+    def begin(self, seat: StudySeat) -> None:
         before = getattr(self, "known", {})
         super().begin(seat)
         self.known = before
@@ -68,7 +68,7 @@ class NoPlayer:
 
     adds = False
 
-    def begin(self, seat: Seat) -> None: ...
+    def begin(self, seat: StudySeat) -> None: ...
     def learn(self, item: Item, code: str) -> None: ...
     def looks(self, cards: int, seen: int) -> bool:
         return False

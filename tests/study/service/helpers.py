@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from icy.study.game import Event
-from icy.study.service import Plan, Study, open_study
+from icy.study.service import Study, StudyPlan, open_study
 from icy.study.service.persons import Arrival, Person, enter
 from icy.study.service.plan import plan_of
 from icy.study.service.platforms import Visit
-from icy.study.service.play import Outcome, act, load
+from icy.study.service.play import EventResult, act, load
 
 GAME = {"examples": 6, "held_out_at": [2, 3, 5], "interval": 2}
 PEOPLE = {"purpose": "to test", "controller": "Nobody", "contact": "nobody@example.org", "retention": "a minute"}
@@ -34,7 +34,7 @@ class Clock:
         self.time += timedelta(**long)
 
 
-def plan(folder: Path, name: str = "pilot", **given: Any) -> Plan:
+def plan(folder: Path, name: str = "pilot", **given: Any) -> StudyPlan:
     """A plan with its texts in a folder; what is given replaces what is usual, table by table."""
     for text in ("information", "debriefing"):
         (folder / f"{name}-{text}.md").write_text(INFORMATION)
@@ -84,12 +84,12 @@ def token(of: Study, who: Person) -> str:
         return load(connection, who.id).trial
 
 
-def answer(of: Study, who: Person, text: str, trial: str = "") -> Outcome:
+def answer(of: Study, who: Person, text: str, trial: str = "") -> EventResult:
     """Answer the item on screen, or another."""
     return act(of, who.id, Event("answer", text), trial or token(of, who))
 
 
-def on(of: Study, who: Person) -> Outcome:
+def on(of: Study, who: Person) -> EventResult:
     """Go on from the item on screen."""
     return act(of, who.id, Event("next"), token(of, who))
 

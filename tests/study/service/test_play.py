@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from icy.study.game import Event, GameState
 from icy.study.service import Database, Study
 from icy.study.service.audit import audit
-from icy.study.service.play import MOST_REACTION, OnFile, Outcome, act, checked_reaction, load, set_display
+from icy.study.service.play import MOST_REACTION, EventResult, OnFile, act, checked_reaction, load, set_display
 from tests.study.service.helpers import answer, finish, on, person, rows, started, study, token
 
 
@@ -146,7 +146,7 @@ def test_a_page_cannot_claim_any_time(given: int | None, kept: int | None, of: S
 
 def test_of_fifty_answers_at_once_one_is_graded(of: Study) -> None:
     who = started(of)
-    trial, together, found = token(of, who), Barrier(50), list[Outcome]()
+    trial, together, found = token(of, who), Barrier(50), list[EventResult]()
 
     def submit(text: str) -> None:
         together.wait()

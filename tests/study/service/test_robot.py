@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from icy.study.service.robot import Page, seen
 from icy.study.stimuli import PALETTES, Picture, svg
+from tests.study.service.robot import Page, seen
 
 
 @given(st.integers(0, 4), st.integers(0, 4), st.integers(0, 2**40), st.sampled_from(sorted(PALETTES)), st.booleans())

@@ -7,13 +7,13 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from icy.study.players.base import StudyPlayer
-from icy.study.players.composer import Composer
+from icy.study.players.player import StudyPlayer
+from icy.study.players.simulated import Composer
 from icy.study.service import Study
-from icy.study.service.robot import Ask, Page, Reply, Robot
 from icy.study.service.web.app import make_app
 from icy.study.service.web.desk import Web
 from icy.study.service.web.limits import Limit
+from tests.study.service.robot import Ask, Page, Reply, Robot
 
 with warnings.catch_warnings(action="ignore"):  # of httpx, which has a successor
     from starlette.testclient import TestClient

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
 from icy.study.game import Dataset
-from icy.study.players.base import Item, Seat, StudyPlayer
+from icy.study.players.player import Item, StudyPlayer, StudySeat
 from icy.study.stimuli import CORNERS, PALETTES
 
 MOST_PAGES = 20_000
@@ -152,7 +152,7 @@ class Robot:
 
     def take_part(self, address: str) -> Playing:
         """Yield what to ask the server, from the page of information to the end; return the address at the end."""
-        self.player.begin(Seat(self.content, self.seed))
+        self.player.begin(StudySeat(self.content, self.seed))
         self._seen: dict[str, Item] = {}
         reply = yield Ask(address)
         for _ in range(MOST_PAGES):
