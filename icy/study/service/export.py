@@ -10,7 +10,7 @@ import zipfile
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from icy.core.errors import unknown
 from icy.core.escapes import csv_table
@@ -89,7 +89,7 @@ def _frame(rows: Iterable[Mapping[str, object]], columns: list[str]) -> pd.DataF
     return pd.DataFrame({name: _column([row.get(name) for row in found]) for name in columns}, columns=columns)
 
 
-def _column(values: list[object]) -> pd.Series | pd.api.extensions.ExtensionArray:
+def _column(values: list[Any]) -> pd.Series | pd.api.extensions.ExtensionArray:
     import pandas as pd
 
     is_whole = any(isinstance(value, int) for value in values) and not any(isinstance(v, (str, float)) for v in values)
