@@ -286,8 +286,8 @@ def test_agreeing_twice_is_one_person(tmp_path: Path) -> None:
     of = study(tmp_path, platform={"name": "prolific"})
     with browsing(of) as browser:
         browser.get(f"/pilot?PROLIFIC_PID={pid(1)}")
-        form = browser.page.forms["enter"]
-        links = {browser.post(form.action, {**form.fields, "agree": "1"}).url for _ in range(2)}
+        action, data = browser.filled("enter", agree="1")
+        links = {browser.post(action, data).url for _ in range(2)}
     assert len(links) == len(rows(of, "SELECT * FROM person")) == 1
 
 
@@ -357,8 +357,7 @@ def test_other_devices_can_be_left_out(tmp_path: Path) -> None:
         assert "does not work on a phone" in browser.text
         assert GIVE_BACK not in browser.text
         browser.get("/pilot")
-        form = browser.page.forms["enter"]
-        browser.post(form.action, {**form.fields, "agree": "1"}, headers=phone)
+        browser.post(*browser.filled("enter", agree="1"), headers=phone)
         assert "does not work on a phone" in browser.text
         browser.enter()
     assert [row["device"] for row in rows(of, "SELECT * FROM person")] == ["computer"]
@@ -382,9 +381,7 @@ def test_prolific_gets_its_people_back(tmp_path: Path) -> None:
     with browsing(of) as browser:
         browser.get("/pilot")
         assert T.refused.no_id in browser.text
-        browser.start(f"/pilot?PROLIFIC_PID={pid(1)}&STUDY_ID=s&SESSION_ID=t")
-        browser.play()
-        browser.send("feedback")
+        browser.finish(f"/pilot?PROLIFIC_PID={pid(1)}&STUDY_ID=s&SESSION_ID=t")
         assert 'href="https://app.prolific.com/submissions/complete?cc=C1DONE"' in browser.text
     assert rows(of, "SELECT external, kept_json FROM external_id") == [
         {"external": pid(1), "kept_json": '{"study": "s", "session": "t"}'}

@@ -182,11 +182,10 @@ def test_what_people_type_is_shown_as_text(tmp_path: Path) -> None:
 )
 def test_forms_of_other_sites_are_refused(headers: dict[str, str], browser: Browser, of: Study) -> None:
     browser.start()
-    form = browser.page.forms["answer"]
     given = {name: value for name, value in headers.items() if value}
     if not headers["origin"]:
         del browser.client.headers["origin"]
-    assert browser.post(form.action, {**form.fields, "answer": "abc"}, headers=given).status_code == 403
+    assert browser.post(*browser.filled("answer", answer="abc"), headers=given).status_code == 403
     assert rows(of, "SELECT state FROM trial") == [{"state": "open"}]
 
 
@@ -195,10 +194,9 @@ def test_forms_of_other_sites_are_refused(headers: dict[str, str], browser: Brow
 )
 def test_forms_of_our_own_pages_are_taken(headers: dict[str, str], browser: Browser) -> None:
     browser.start()
-    form = browser.page.forms["answer"]
     if "origin" not in headers:
         del browser.client.headers["origin"]
-    assert browser.post(form.action, {**form.fields, "answer": "abc"}, headers=headers).status_code == 200
+    assert browser.post(*browser.filled("answer", answer="abc"), headers=headers).status_code == 200
 
 
 def test_behind_a_proxy_the_site_is_the_one_that_people_use(of: Study) -> None:
@@ -310,9 +308,8 @@ def test_the_page_of_information_is_good_for_a_day(tmp_path: Path) -> None:
     of = study(tmp_path, clock)
     with browsing(of) as browser:
         browser.get("/pilot")
-        form = browser.page.forms["enter"]
         clock.wait(hours=25)
-        assert browser.post(form.action, {**form.fields, "agree": "1"}).status_code == 403
+        assert browser.post(*browser.filled("enter", agree="1")).status_code == 403
         browser.enter()
     (row,) = rows(of, "SELECT * FROM person")
     assert row["first_seen"] < row["consented"]
@@ -522,8 +519,7 @@ def test_faults_tell_nothing_of_the_inside(of: Study, monkeypatch: pytest.Monkey
     with browsing(of, raise_server_exceptions=False) as browser:
         browser.start()
         monkeypatch.setattr(pages, "told", broken)
-        form = browser.page.forms["answer"]
-        reply = browser.post(form.action, {**form.fields, "answer": "abc"})
+        reply = browser.post(*browser.filled("answer", answer="abc"))
         assert reply.status_code == 500
         assert "secret" not in reply.text
         assert "Nothing that you did before is lost" in reply.text
