@@ -29,6 +29,8 @@ value. Nothing here knows a clock, a database or the web.
   `Event.of_json`. `game.replay(events)` gives the state of a log again, which an audit compares with the stored one.
 """
 
+import warnings
+
 from .answers import MOST_LETTERS, fault_of, normalised
 from .datasets import ATTRIBUTES, COLOURS, DATASETS, SHAPES, Dataset, dataset
 from .game import Picture, StudyGame
@@ -69,3 +71,12 @@ __all__ = [
     "language_of",
     "normalised",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """Return a class by its name in versions before 0.3."""
+    renamed = {"Game": StudyGame, "GameSettings": StudyGameSettings, "Card": TrainCard, "Feedback": AnswerFeedback}
+    if name not in renamed:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    warnings.warn(f"icy.study.game.{name} is now {renamed[name].__name__}", FutureWarning, stacklevel=2)
+    return renamed[name]

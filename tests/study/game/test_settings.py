@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from icy.core.errors import IcyError, IncompatibleError, InvalidSettingError, UnknownNameError
+from icy.study import game
 from icy.study.game import PUBLISHED, StudyGameSettings
 
 
@@ -78,3 +79,8 @@ def test_unknown_names_are_answered_with_the_nearest() -> None:
         StudyGameSettings.of("publish")
     with pytest.raises(UnknownNameError, match="did you mean examples"):
         StudyGameSettings.of("clean", exampels=3)
+
+
+def test_names_of_earlier_versions_warn() -> None:
+    with pytest.warns(FutureWarning, match="GameSettings is now StudyGameSettings"):
+        assert game.GameSettings is StudyGameSettings
