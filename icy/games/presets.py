@@ -7,6 +7,7 @@ and with the name of a channel or a world, as in `qt.normalise`, an option of th
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from icy.config.presets import Departure
 from icy.core.errors import unknown
@@ -92,7 +93,7 @@ PRESETS: dict[str, Mapping[str, Departure]] = {
 }
 
 
-def find_preset(name: str) -> dict[str, object]:
+def find_preset(name: str) -> dict[str, Any]:
     """Return what a preset sets.
 
     Raises:
