@@ -24,13 +24,13 @@ import numpy as np
 
 from icy.core.provenance import device_name
 from icy.core.text import markdown_table
-from icy.study.players.composer import Composer
+from icy.study.players.simulated import Composer
 from icy.study.service import open_study, read_plan
 from icy.study.service.audit import audit
 from icy.study.service.new import new_study
-from icy.study.service.robot import Ask, Playing, Reply, Robot
 from icy.study.service.studies import Study
 from results.pages import describe_versions, fill_template, read_options
+from tests.study.service.robot import Ask, Playing, Reply, Robot
 
 PAGE = Path(__file__).parent / "study-load.md"
 PORT = 8731

@@ -14,5 +14,5 @@ from .spoken import Spoken as Spoken
 from .turn_settings import TurnSettings as TurnSettings
 from .turns import TurnBatch as TurnBatch
 from .turns import Turns as Turns
-from .worlds.base import World as World
 from .worlds.factory import make_world as make_world
+from .worlds.world import World as World

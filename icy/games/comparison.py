@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 log = logging.getLogger(__name__)
+Names = str | Path | Sequence[str | Path]  # of oracles, and folders or files of trained agents
 USUAL_WORLD = "thing"  # of oracles without trained agents
 TOLD = ("rule_length", "targets", "distractors", "distractor_kind")  # of a game, whatever their values
 EVALUATION = ("turns", "topsim_of", "unmatched")  # settings of learning that scores depend on
@@ -39,7 +40,7 @@ TRAINING = ("channel", "word_size", "message_length", "steps", "settings")  # wh
 
 
 @dataclass(frozen=True, eq=False)
-class Player:
+class GameAgents:
     """Agents in a game, and how they are called.
 
     Attributes:
@@ -63,7 +64,7 @@ class Player:
         return evaluate_agents(self.agents, self.setup, self.distractor_kind)
 
     @property
-    def training(self) -> dict[str, Any]:
+    def training(self) -> dict[str, str]:
         """What tells their training from others, as text; of those that know the rules nothing."""
         if self.learned is None:
             return dict.fromkeys(TRAINING, "")
@@ -125,7 +126,7 @@ class GameChanges:
 
 
 @standard_state()
-def players(who: str | Path | Sequence[str | Path], game: GameChanges | None = None, **where: Any) -> list[Player]:
+def players(who: Names, game: GameChanges | None = None, **where: object) -> list[GameAgents]:
     """Return agents in their games.
 
     Agents that know the rules play the game of the trained agents among `who`, each once for every game of theirs. A
@@ -146,13 +147,13 @@ def players(who: str | Path | Sequence[str | Path], game: GameChanges | None = N
     return [player for name in asked for player in found.get(name) or _oracles(str(name), game, list(games.values()))]
 
 
-def _trained(path: str | Path, game: GameChanges, where: Mapping[str, Any]) -> list[Player]:
+def _trained(path: str | Path, game: GameChanges, where: Mapping[str, object]) -> list[GameAgents]:
     if not Path(path).exists():
         raise unknown("oracle, folder or file of agents", str(path), list(ORACLES))
     return [_learned(kept, game) for kept in kept_agents(path, **where)]
 
 
-def _learned(kept: SavedAgents, game: GameChanges) -> Player:
+def _learned(kept: SavedAgents, game: GameChanges) -> GameAgents:
     _require_registered(kept)
     learned = kept.setup
     if game.world not in (None, learned.world):
@@ -166,7 +167,7 @@ def _learned(kept: SavedAgents, game: GameChanges) -> Player:
             f"{setup.made_world.shape}; leave out the options of the world (--world-options)."
         )
     agents = Learned(kept.model(setup), setup.made_world)
-    return Player(kept.label, int(kept.card["seed"]), setup, kind, agents, learned)
+    return GameAgents(kept.label, int(kept.card["seed"]), setup, kind, agents, learned)
 
 
 def _require_registered(kept: SavedAgents) -> None:
@@ -177,7 +178,7 @@ def _require_registered(kept: SavedAgents) -> None:
         raise UnknownNameError(f"{lacking}: {error}") from error
 
 
-def one_player(who: str | Path, game: GameChanges | None = None, **where: Any) -> Player:
+def one_player(who: str | Path, game: GameChanges | None = None, **where: object) -> GameAgents:
     """Return the one that `players` returns.
 
     Raises:
@@ -188,7 +189,7 @@ def one_player(who: str | Path, game: GameChanges | None = None, **where: Any) -
     return players(who, game, **where)[0]
 
 
-def _oracles(name: str, game: GameChanges, beside: Sequence[Player]) -> Iterator[Player]:
+def _oracles(name: str, game: GameChanges, beside: Sequence[GameAgents]) -> Iterator[GameAgents]:
     """Yield an oracle in the game of each of some trained agents, or alone in the game that was asked for."""
     if not beside:
         yield _oracle(name, *_usual_game(game))
@@ -202,12 +203,12 @@ def _oracles(name: str, game: GameChanges, beside: Sequence[Player]) -> Iterator
         log.warning("Left out: %s in %s of %s. %s", name, games, counted(len(beside), "game"), reason)
 
 
-def _oracle(name: str, setup: GameTask, distractor_kind: str) -> Player:
+def _oracle(name: str, setup: GameTask, distractor_kind: str) -> GameAgents:
     """Return an oracle in a game, with a word for every concept in place of the channel of trained agents."""
     rules = rules_of(setup.made_world, setup.turns)
     agents = make_oracle(name, rules, setup.message_length)
     own = replace(setup, channel="gs", channel_options={}, word_size=len(rules.concepts))
-    return Player(name, 0, own, distractor_kind, agents)
+    return GameAgents(name, 0, own, distractor_kind, agents)
 
 
 def _usual_game(game: GameChanges) -> tuple[GameTask, str]:
@@ -220,10 +221,10 @@ def _usual_game(game: GameChanges) -> tuple[GameTask, str]:
 
 @standard_state()
 def compare(
-    who: str | Path | Sequence[str | Path] = tuple(ORACLES),
+    who: Names = tuple(ORACLES),
     game: GameChanges | None = None,
     told: Callable[[str, int, int], None] | None = None,
-    **where: Any,
+    **where: object,
 ) -> pd.DataFrame:
     """Evaluate agents in games, and return a row of scores for each.
 

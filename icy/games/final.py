@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from icy.core.provenance import git_revision, software
@@ -19,7 +21,7 @@ from icy.training.weights import pack_weights, restore
 from .evaluation import language_scores, matching
 from .game_task import GameTask
 from .model import GameModel, make_game_model
-from .playing import Agents, Learned, Played, batches, play
+from .playing import Agents, Learned, PlayedTurns, batches, play
 from .runner import GameProgress
 from .spoken import Spoken
 from .turns import TEST, TEST_SEEN, Turns
@@ -44,11 +46,11 @@ def evaluated(job: GameJob, runner: GameProgress, engine: str, updates: int) -> 
     if job.keep_models:
         card = {"accuracy": accuracy, **scores, "best_step": runner.best_step}
         files[job.model_file(replicate)] = packed_model(job, runner, updates, card)
-    about: dict[str, Any] = {"engine": engine, "seconds": runner.seconds, "extra": extra, "files": files}
-    return Outcome(replicate, "steps", updates, accuracy, runner.curve, **about)
+    how = ("steps", updates, accuracy, runner.curve)
+    return Outcome(replicate, *how, engine=engine, seconds=runner.seconds, extra=extra, files=files)
 
 
-def packed_model(job: GameJob, runner: GameProgress, updates: int, scores: dict[str, Any]) -> bytes:
+def packed_model(job: GameJob, runner: GameProgress, updates: int, scores: Mapping[str, object]) -> bytes:
     """Return what was learned as the content of a .safetensors file, with a card."""
     card = {
         "kind": job.kind,
@@ -83,7 +85,7 @@ def evaluate_agents(
     """
     turns, learning = Turns(setup.made_world, setup.of_turns(distractor_kind), [0], device), setup.learning
 
-    def played(purpose: str, who: Agents = agents) -> Played:
+    def played(purpose: str, who: Agents = agents) -> PlayedTurns:
         return play(who, turns, setup.turns.targets, purpose, learning.turns, learning.batch_size)
 
     test, seen = played(TEST), played(TEST_SEEN)
@@ -100,7 +102,7 @@ def evaluate_agents(
     return {"accuracy": test.accuracy, "soft_accuracy": soft, **of_seen, **scores}, said
 
 
-def _objects(agents: Agents, turns: Turns, setup: GameTask) -> np.ndarray[Any, Any]:
+def _objects(agents: Agents, turns: Turns, setup: GameTask) -> NDArray[np.float64]:
     """Return what topsim compares in the place of phrases [turn, size]."""
     world, found = setup.made_world, []
     first = torch.tensor(world.first_concepts, dtype=torch.int64, device="cpu")
@@ -111,7 +113,7 @@ def _objects(agents: Agents, turns: Turns, setup: GameTask) -> np.ndarray[Any, A
         shown = batch.objects if batch.sender_objects is None else batch.sender_objects
         targets = shown[0, 0, :, : setup.turns.targets].cpu() + first
         found.append(torch.nn.functional.one_hot(targets, len(world.concepts)).double().sum(2).mean(1))
-    return cast("np.ndarray[Any, Any]", torch.cat(found).double().cpu().numpy())
+    return torch.cat(found).double().cpu().numpy()
 
 
 def kept_model(setup: GameTask, seed: int, weights: dict[str, Tensor]) -> GameModel:

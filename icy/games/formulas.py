@@ -11,8 +11,8 @@ from torch import Tensor
 
 from icy.core.errors import InvalidSettingError
 
-from .rules import MOST_RULES, Group, RuleSource
-from .worlds.base import World
+from .rules import MOST_RULES, ObjectGroup, RuleSource
+from .worlds.world import World
 
 SINGLE, AND, OR = range(3)
 WORDS = {AND: "and", OR: "or"}
@@ -84,7 +84,7 @@ class Formulas(RuleSource):
         joins = self.table[:, 2].tolist()
         self.groupings = tuple(
             tuple(
-                Group(_obey(join, *held), 2 - sum(held), math.prod(map(len, one)))
+                ObjectGroup(_obey(join, *held), 2 - sum(held), math.prod(map(len, one)))
                 for held, one in zip(GROUPS, groups, strict=True)
             )
             for join, groups in zip(joins, parts, strict=True)

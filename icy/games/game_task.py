@@ -14,8 +14,8 @@ from icy.core.registry import PERCEPTION, SIDES, WORLD, Entry, registry
 
 from .settings import LearningSettings
 from .turn_settings import TurnSettings
-from .worlds.base import World
 from .worlds.factory import make_world
+from .worlds.world import World
 
 IMAGE_AXES = 3  # of an object that is an image
 

@@ -23,8 +23,8 @@ from .spec import GamesSpec
 from .trial import CHANNELS, require_fitting_parts
 from .turn_settings import DISTRACTOR_KINDS, TurnSettings
 from .turns import Turns
-from .worlds.base import World
 from .worlds.factory import make_world
+from .worlds.world import World
 
 OWN_OPTIONS = ("rule_length", "targets", "distractors", "distractor_kind")  # of turns, with options of their own
 KINDS = {"world": WORLD, "sender": SIDES[0], "receiver": SIDES[1]}  # axes of registered names

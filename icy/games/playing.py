@@ -17,7 +17,7 @@ from icy.core.streams import stream_key
 from .model import GameModel
 from .spoken import Spoken
 from .turns import EVALUATION_SEED, TurnBatch, Turns
-from .worlds.base import World
+from .worlds.world import World
 
 
 class Answers(NamedTuple):
@@ -86,14 +86,14 @@ def looks(objects: Integer[Tensor, "*turns object columns"], world: World) -> Fl
     return world.observe(objects[..., :-1], objects[..., -1])
 
 
-class Played(NamedTuple):
+class PlayedTurns(NamedTuple):
     """Some turns after they were played: the share of right answers, and what was said."""
 
     accuracy: float
     spoken: Spoken
 
 
-def play(agents: Agents, turns: Turns, targets: int, purpose: str, count: int, size: int) -> Played:
+def play(agents: Agents, turns: Turns, targets: int, purpose: str, count: int, size: int) -> PlayedTurns:
     """Let agents play turns of one replicate.
 
     Args:
@@ -111,7 +111,7 @@ def play(agents: Agents, turns: Turns, targets: int, purpose: str, count: int, s
         right.append((answers.chosen == is_target).double().mean((-2, -1)))
         numbers.append(batch.numbers[0, 0].cpu())
         words.append(answers.words.cpu())
-    return Played(float(torch.stack(right).mean()), spoken(turns, torch.cat(numbers), torch.cat(words)))
+    return PlayedTurns(float(torch.stack(right).mean()), spoken(turns, torch.cat(numbers), torch.cat(words)))
 
 
 def batches(turns: Turns, purpose: str, count: int, size: int) -> Iterator[TurnBatch]:

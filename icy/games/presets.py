@@ -15,7 +15,7 @@ from icy.core.errors import unknown
 KINDS = ("games",)
 
 
-def _departs(settings: Mapping[str, Any], reason: str) -> Departure:
+def _departs(settings: Mapping[str, object], reason: str) -> Departure:
     return Departure(settings, reason, KINDS)
 
 
@@ -104,7 +104,7 @@ def find_preset(name: str) -> dict[str, Any]:
     return {key: value for departure in PRESETS[name].values() for key, value in departure.settings.items()}
 
 
-def preset_changes(name: str, world: str, channel: str) -> dict[str, Any]:
+def preset_changes(name: str, world: str, channel: str) -> dict[str, object]:
     """Return what a preset changes in a world with a channel, by the names of `GameTask.changes`."""
     found = {}
     kinds = {world: "world.", channel: "channel.", "game": "", "settings": ""}

@@ -25,7 +25,7 @@ from icy.core.errors import InvalidSettingError, unknown
 from icy.core.streams import stream
 from icy.core.text import counted
 
-from .worlds.base import World
+from .worlds.world import World
 
 MOST_RULES = 1_000_000
 SPLIT_SEED = 0  # the split is the same whatever the seed of training
@@ -37,7 +37,7 @@ ATTEMPTS = 10  # to find two sets of rules that each show every concept
 Numbers = NDArray[np.int64]
 
 
-class Group(NamedTuple):
+class ObjectGroup(NamedTuple):
     """Objects that are alike to a rule.
 
     Attributes:
@@ -51,7 +51,7 @@ class Group(NamedTuple):
     objects: int
 
 
-class Split(NamedTuple):
+class RuleSplit(NamedTuple):
     """Numbers of the rules that are trained on, and of those held out."""
 
     seen: Integer[Tensor, " seen"]
@@ -71,7 +71,7 @@ class RuleSource(ABC):
 
     samplings: tuple[str, ...] = ("uniform",)
     concepts: tuple[str, ...]
-    groupings: tuple[tuple[Group, ...], ...]
+    groupings: tuple[tuple[ObjectGroup, ...], ...]
 
     def __init__(self, world: World, table: Integer[Tensor, "rule column"]) -> None:
         self.world = world
@@ -164,7 +164,7 @@ class RuleSource(ABC):
         """
         return tuple(_shares(grouping, kind) for grouping in self.groupings)
 
-    def split(self, share: float | None = None, seed: int = SPLIT_SEED) -> Split:
+    def split(self, share: float | None = None, seed: int = SPLIT_SEED) -> RuleSplit:
         """Hold out a share of the rules, such that every concept occurs in both parts.
 
         Args:
@@ -177,7 +177,7 @@ class RuleSource(ABC):
         """
         covers = None if share == 0 else self._covers(seed)
         if share == 0 or (share is None and covers is None):
-            return Split(torch.arange(len(self), device="cpu"), torch.arange(0, device="cpu"))
+            return RuleSplit(torch.arange(len(self), device="cpu"), torch.arange(0, device="cpu"))
         if covers is None:
             raise InvalidSettingError(
                 f"None of these {counted(len(self), 'rule')} can be held out, since every concept must occur in "
@@ -194,7 +194,7 @@ class RuleSource(ABC):
         free = order[~np.isin(order, np.concatenate([first, other]))]
         held_out = np.sort(np.concatenate([first, free])[:wanted])
         seen = np.setdiff1d(np.arange(len(self)), held_out)
-        return Split(torch.from_numpy(seen), torch.from_numpy(held_out))
+        return RuleSplit(torch.from_numpy(seen), torch.from_numpy(held_out))
 
     def _covers(self, seed: int) -> tuple[Numbers, Numbers, Numbers] | None:
         """Return the rules in a random order, and two disjoint sets of them that each show every concept, if any do."""
@@ -230,7 +230,7 @@ def _part(rules: int, share: float) -> int:
     return math.ceil(rules * share - 1e-9)
 
 
-def _shares(grouping: Sequence[Group], kind: str) -> tuple[Fraction, ...]:
+def _shares(grouping: Sequence[ObjectGroup], kind: str) -> tuple[Fraction, ...]:
     wanted = [g.objects > 0 and g.obeys == (kind == "targets") for g in grouping]
     if kind in ("targets", "uniform"):
         weights = [Fraction(g.objects) for g in grouping]
@@ -348,10 +348,10 @@ def _products(sizes: Sequence[int], some: Sequence[int]) -> Numbers:
     return table
 
 
-def _groups_of(sizes: Sequence[int]) -> tuple[Group, ...]:
+def _groups_of(sizes: Sequence[int]) -> tuple[ObjectGroup, ...]:
     """Return the groups of a rule that demands one value of each of some attributes; free ones do not change shares."""
     lacking = [[n >> place & 1 for place in range(len(sizes))] for n in range(2 ** len(sizes))]
     return tuple(
-        Group(not any(bits), sum(bits), math.prod(s - 1 for s, bit in zip(sizes, bits, strict=True) if bit))
+        ObjectGroup(not any(bits), sum(bits), math.prod(s - 1 for s, bit in zip(sizes, bits, strict=True) if bit))
         for bits in lacking
     )

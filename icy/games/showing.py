@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
+import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from .comparison import Player
+from .comparison import GameAgents
 from .evaluation import matching
 from .game_task import IMAGE_AXES
 from .playing import batches
@@ -45,7 +45,7 @@ class ShownTurn:
         ]
 
 
-def show_turns(player: Player, count: int) -> list[ShownTurn]:
+def show_turns(player: GameAgents, count: int) -> list[ShownTurn]:
     """Return the first turns of an evaluation, as agents play them."""
     _, spoken = player.evaluate()
     name = player.setup.word_name
@@ -64,13 +64,13 @@ def show_turns(player: Player, count: int) -> list[ShownTurn]:
     return found[:count]
 
 
-def _first(player: Player, count: int) -> list[TurnBatch]:
+def _first(player: GameAgents, count: int) -> list[TurnBatch]:
     """Return the batches of an evaluation that hold its first turns."""
     size = player.setup.learning.batch_size
     return list(batches(player.turns, TEST, -(-count // size) * size, size))
 
 
-def images_of(player: Player, count: int) -> NDArray[Any] | None:
+def images_of(player: GameAgents, count: int) -> NDArray[np.float32] | None:
     """Return the candidates of the first turns as images [turn, candidate, channel, y, x]; None if they are none."""
     world = player.setup.made_world
     if len(world.shape) != IMAGE_AXES:
@@ -79,7 +79,7 @@ def images_of(player: Player, count: int) -> NDArray[Any] | None:
     return torch.cat(shown)[:count].cpu().numpy()
 
 
-def values_of(player: Player, count: int) -> tuple[NDArray[Any], NDArray[Any]]:
+def values_of(player: GameAgents, count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the values of the candidates of the first turns [turn, candidate, attr], and what each rule demands."""
     shown = _first(player, count)
     objects, rules = (torch.cat([getattr(b, name)[0, 0] for b in shown])[:count] for name in ("objects", "rules"))

@@ -19,9 +19,9 @@ from icy.core.noise import counter_hash, shift
 from icy.core.streams import stream_key
 
 from .formulas import Formulas
-from .rules import Rules, RuleSource, Split
+from .rules import Rules, RuleSource, RuleSplit
 from .turn_settings import TurnSettings
-from .worlds.base import World
+from .worlds.world import World
 
 TRAINING, VALIDATION, TEST, TEST_SEEN = "training", "validation", "test", "test-seen"
 PURPOSES = (TRAINING, VALIDATION, TEST, TEST_SEEN)
@@ -148,7 +148,7 @@ class _Game:
     def __init__(self, world: World, settings: TurnSettings, device: torch.device) -> None:
         self.settings, self._device = settings, device
         source = rules_of(world, settings)
-        self.split: Split = source.split(settings.held_out)
+        self.split: RuleSplit = source.split(settings.held_out)
         held_out = self.split.held_out if len(self.split.held_out) else self.split.seen
         self._pools = {
             part: _Pool(numbers, source.weights(settings.rule_sampling, numbers), device)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from rapidfuzz.distance import Levenshtein
 
-from .game import Game, GameState, Trial, distinct_codes, is_degenerate
+from .game import GameState, StudyGame, Trial, distinct_codes, is_degenerate
 
 HELD_OUT, GAME = "held-out", "game"
 EXACT = "exact"
@@ -66,7 +66,7 @@ def item_measures(trials: Sequence[Trial]) -> dict[str, float]:
     return found | {"letters": _mean(held_out, _letters), "distance": _mean(held_out, _distance)}
 
 
-def game_measures(game: Game, state: GameState) -> dict[str, float]:
+def game_measures(game: StudyGame, state: GameState) -> dict[str, float]:
     """Return all measures of a game; of one that is not at its end, those of what was answered."""
     trials = [trial for trial in state.trials if trial.graded]
     texts = [trial.text for trial in trials]
@@ -91,7 +91,7 @@ def strange_answers(codes: Sequence[str], texts: Sequence[str]) -> int:
     return sum(not set(text) <= alphabet for text in texts)
 
 
-def language_measures(game: Game) -> dict[str, float]:
+def language_measures(game: StudyGame) -> dict[str, float]:
     """Return what is known of a language: distinct codes, whether it is degenerate, and the chance to hit a code."""
     content = game.settings.content
     return {

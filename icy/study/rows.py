@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from icy.core.csv_files import read_csv_table
 from icy.core.entry import STUDY_PLAYER
@@ -16,7 +16,7 @@ from icy.core.text import listed
 from icy.records.record import Record
 from icy.version import __version__
 
-from .game import Game, GameState
+from .game import GameState, StudyGame
 from .measures import MEASURES, game_measures
 
 if TYPE_CHECKING:
@@ -27,22 +27,20 @@ COLUMNS = (
     *("agent_kind", "agent", "protocol", "preset", "dataset", "grammar", "instance", "person", "metric", "split"),
     *("value", "items", "persons", "low", "high", "printed", "version"),
 )
-"""A row is one number of one game.
+"""Columns of a row, which is one number of one game; `icy.study.service.codebook` describes them.
 
-agent_kind: "human", "simulated", "model", or "published" for numbers of many games. agent: who played. protocol:
-"played", "converged" or "yoked". preset, dataset, grammar, instance: the condition, and the number of the instance in
-its list. person: an opaque name; of machines, the instance. metric: "exact", "letters", "edit distance", "score"
-and so on. split: the items that `value` is a mean over, "held-out", "first held-out", "answerable", "answerable twice",
-"trained", or "game" for a number of the game itself. items: their number. persons: 1; of published rows, the number
-of games. low, high, printed: of published rows alone. version: of icy.
+agent_kind is "human", "simulated", "model", or "published" for numbers of many games, whose number is `persons`.
+protocol is "played", "converged" or "yoked". For machines, `person` is the number of the instance.
 """
+
+Row = dict[str, object]
 
 OF_SENDERS = ("hidden_size", "representation", "most")  # columns of the long table in which one player may differ
 MISSING = ("nan", "<NA>", "None", "")
 TEXTS = tuple(name for name in COLUMNS if name not in ("instance", "value", "items", "persons", "low", "high"))
 
 
-def rows_of_game(game: Game, state: GameState, identity: Mapping[str, Any], **beside: float) -> list[dict[str, Any]]:
+def rows_of_game(game: StudyGame, state: GameState, identity: Mapping[str, str], **beside: float) -> list[Row]:
     """Return the rows of one game.
 
     Args:
@@ -62,7 +60,7 @@ def rows_of_game(game: Game, state: GameState, identity: Mapping[str, Any], **be
     return list(_melted(about, {**game_measures(game, state), **beside}))
 
 
-def _melted(about: Mapping[str, Any], numbers: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _melted(about: Mapping[str, object], numbers: Mapping[str, float]) -> Iterator[Row]:
     """Yield a row per measure that has a value."""
     for name, measure in MEASURES.items():
         value = numbers.get(name)
@@ -73,7 +71,7 @@ def _melted(about: Mapping[str, Any], numbers: Mapping[str, Any]) -> Iterator[di
         yield {**dict.fromkeys(COLUMNS), "persons": 1, "version": __version__, **about, **found}
 
 
-def frame_of(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+def frame_of(rows: Iterable[Mapping[str, object]]) -> pd.DataFrame:
     """Return rows as a table with all columns."""
     import pandas as pd
 
@@ -90,7 +88,7 @@ def rows_of_long(long: pd.DataFrame) -> pd.DataFrame:
     return frame_of(row for _, game in games.iterrows() for row in _rows_of(game, varying))
 
 
-def _rows_of(game: Any, varying: Mapping[str, set[str]]) -> Iterator[dict[str, Any]]:
+def _rows_of(game: pd.Series, varying: Mapping[str, set[str]]) -> Iterator[Row]:
     options, name = _facts(game), game["model"]
     own = [f"{key}={value}" for key, value in options.items() if key in varying.get(name, ())]
     simulated = registry.find(STUDY_PLAYER, name) is not None
@@ -118,7 +116,7 @@ def _varying(games: pd.DataFrame) -> dict[str, set[str]]:
     return found
 
 
-def _facts(game: Any) -> dict[str, str]:
+def _facts(game: pd.Series) -> dict[str, str]:
     """Return the facts by which the settings of a player differ, of a row of a long table."""
     of_senders = {name: str(game.get(name)) for name in OF_SENDERS}
     return _options(game["options"]) | {name: value for name, value in of_senders.items() if value not in MISSING}
@@ -147,22 +145,6 @@ def read_rows(path: str | Path) -> pd.DataFrame:
     if missing:
         raise InvalidSettingError(f"'{path}' holds no rows of a study: it lacks {listed(missing)}.")
     return found[list(COLUMNS)]
-
-
-def items_of_game(game: Game, state: GameState, identity: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return one row per answered item: identity, dataset, grammar, example (from 1), correct, cards and held_out."""
-    about = {"dataset": game.settings.dataset, "grammar": game.settings.grammar, **identity}
-    return [
-        {
-            **about,
-            "example": trial.example + 1,
-            "correct": float(trial.correct),
-            "cards": trial.cards,
-            "held_out": float(trial.held_out is not None),
-        }
-        for trial in state.trials
-        if trial.graded
-    ]
 
 
 def items_of_records(records: Iterable[Record]) -> pd.DataFrame:

@@ -8,12 +8,12 @@ from typing import Any, cast
 
 from icy.training.job import Job, Outcome, Reading, Replicate, Report
 
-from .game import Game, Trial
-from .game.course import card_order
+from .game import StudyGame, Trial
+from .game.cards import card_order
 from .measures import game_measures, item_measures, language_measures
-from .players.base import Seat, StudyPlayer
-from .players.logs import Asked, Log, evidence, read_logs
-from .players.sitting import Played, play
+from .players.logs import Exposure, Log, evidence, read_logs
+from .players.player import StudyPlayer, StudySeat
+from .players.sitting import PlayedGame, play
 from .study_job import StudyJob
 from .study_task import CONVERGED, PLAYED, YOKED, StudyTask, player_entry
 
@@ -48,13 +48,13 @@ def train(job: Job, report: Report | None = None) -> Iterator[Outcome]:
         yield outcome
 
 
-def result_of(setup: StudyTask, replicate: Replicate) -> tuple[Game, Result]:
+def result_of(setup: StudyTask, replicate: Replicate) -> tuple[StudyGame, Result]:
     """Play one game, and return its rules and what came of it."""
     game = _game_of(setup, replicate)
     return game, PROTOCOL_RESULTS[setup.protocol](setup, game, replicate)
 
 
-def _game_of(setup: StudyTask, replicate: Replicate) -> Game:
+def _game_of(setup: StudyTask, replicate: Replicate) -> StudyGame:
     if setup.digest:
         return games_in(setup.yoked_to, setup.digest)[replicate.seed].game
     return setup.game_of(replicate.condition, replicate.seed)
@@ -66,7 +66,7 @@ def games_in(path: str, digest: str) -> list[Log]:
     return read_logs(path)
 
 
-def _outcome(replicate: Replicate, game: Game, result: Result, seconds: float, learns: bool) -> Outcome:
+def _outcome(replicate: Replicate, game: StudyGame, result: Result, seconds: float, learns: bool) -> Outcome:
     numbers = {**result.numbers, **language_measures(game)}
     curve = [(t.example + 1, float(t.correct), t.cards, float(t.held_out is not None)) for t in result.trials]
     return Outcome(
@@ -84,17 +84,17 @@ def _outcome(replicate: Replicate, game: Game, result: Result, seconds: float, l
 # -- protocols ---------------------------------------------------------------------------------------------------------
 
 
-def _played(setup: StudyTask, game: Game, replicate: Replicate) -> Result:
+def _played(setup: StudyTask, game: StudyGame, replicate: Replicate) -> Result:
     """Play the game as people do."""
     player = setup.made()
     state = play(game, player, game.seed).state
     return Result(state.trials, game_measures(game, state), _updates(player))
 
 
-def _converged(setup: StudyTask, game: Game, replicate: Replicate) -> Result:
+def _converged(setup: StudyTask, game: StudyGame, replicate: Replicate) -> Result:
     """Learn all cards by heart, then answer the held-out items."""
     player, cut = setup.made(), False
-    player.begin(Seat(game.settings.content, game.seed))
+    player.begin(StudySeat(game.settings.content, game.seed))
     order = card_order(game.settings, game.instance, game.seed)
     cards = order[: game.settings.cap]
     values = game.settings.content.values
@@ -113,32 +113,32 @@ def _converged(setup: StudyTask, game: Game, replicate: Replicate) -> Result:
     return Result(trials, item_measures(trials), _updates(player), cut)
 
 
-def _yoked(setup: StudyTask, game: Game, replicate: Replicate) -> Result:
+def _yoked(setup: StudyTask, game: StudyGame, replicate: Replicate) -> Result:
     """Follow another player's game: be shown what it was shown, and asked when it was asked."""
     player, values = setup.made(), game.settings.content.values
-    player.begin(Seat(game.settings.content, game.seed))
+    player.begin(StudySeat(game.settings.content, game.seed))
     theirs: list[Trial] = []
     ours: list[Trial] = []
     for step in evidence(game, _followed(setup, game, replicate).events):
-        if isinstance(step, Asked):
-            theirs.append(step.trial)
-            ours.append(_answered(step.trial, player, values))
-        else:
+        if isinstance(step, Exposure):
             player.learn(step.item, step.code)
+        else:
+            theirs.append(step)
+            ours.append(_answered(step, player, values))
     numbers = item_measures(ours)
     pairs = [(a.correct, b.correct) for a, b in zip(ours, theirs, strict=True) if a.held_out is not None]
     agreement = {"agreement": sum(a == b for a, b in pairs) / len(pairs)} if pairs else {}
     return Result(tuple(ours), numbers | agreement, _updates(player))
 
 
-def _followed(setup: StudyTask, game: Game, replicate: Replicate) -> Played:
+def _followed(setup: StudyTask, game: StudyGame, replicate: Replicate) -> PlayedGame:
     """Return the game that is followed: one of a file, or one that a simulated player plays now."""
     if setup.digest:
         return games_in(setup.yoked_to, setup.digest)[replicate.seed].played()
     return play(game, player_entry(setup.yoked_to).create(), game.seed)
 
 
-PROTOCOL_RESULTS: Mapping[str, Callable[[StudyTask, Game, Replicate], Result]] = {
+PROTOCOL_RESULTS: Mapping[str, Callable[[StudyTask, StudyGame, Replicate], Result]] = {
     PLAYED: _played,
     CONVERGED: _converged,
     YOKED: _yoked,

@@ -21,7 +21,7 @@ class StudySpec(RunSpec):
         instances: number of instances (language and held-out items) of every dataset and grammar: one game on each.
         list_seed: of the list of instances, which people and machines share.
         preset: "clean", or "published" for the authors' service; or both.
-        game: further settings of the game, as in examples=30; see icy.study.game.GameSettings.
+        game: further settings of the game, as in examples=30; see icy.study.game.StudyGameSettings.
         yoked_to: whose games are followed by the protocol "yoked": a simulated player, or a file of exported games.
         hidden: hidden size E of senders.
         representation: of senders: "soft", "gumb" or "discr", or several.

@@ -17,7 +17,7 @@ from icy.training.combinations import jobs_of_each
 from icy.training.job import Job, Replicate
 from icy.training.job_cost import ExpectedSteps
 
-from .game import GameSettings, instance_of
+from .game import StudyGameSettings, instance_of
 from .game.datasets import DATASETS
 from .game.settings import PRESETS
 from .players.logs import digest_of, read_logs
@@ -85,7 +85,7 @@ class StudyJob(Job):
     def _shown_changes(self) -> dict[str, Any]:
         """Return the settings that tables show: those of the game that are not of its preset, and of training."""
         setup, game = self.setup, self.setup.game
-        usual = GameSettings.of(self.preset, dataset=game.dataset).to_json()
+        usual = StudyGameSettings.of(self.preset, dataset=game.dataset).to_json()
         changed = {f"game.{n}": v for n, v in game.to_json().items() if n != "grammar" and usual[n] != v}
         yoked = {"yoked_to": Path(setup.yoked_to).name} if setup.protocol == YOKED else {}
         seed = {"list_seed": setup.list_seed} if setup.list_seed else {}
@@ -169,7 +169,7 @@ def _task(spec: StudySpec) -> StudyTask:
     yoked_to, digest = _yoked_to(spec.yoked_to) if protocol == YOKED else ("", "")
     return StudyTask(
         player=entry.name,
-        game=GameSettings.of(preset, **{**spec.game, "dataset": spec.dataset}),
+        game=StudyGameSettings.of(preset, **{**spec.game, "dataset": spec.dataset}),
         protocol=protocol,
         list_seed=spec.list_seed,
         yoked_to=yoked_to,

@@ -8,9 +8,9 @@ from icy.config.settings import settings_for
 from icy.core.entry import STUDY_PLAYER, Entry
 from icy.core.registry import registry
 
-from .game import Game, GameSettings, instance_of
+from .game import StudyGame, StudyGameSettings, instance_of
 from .game.instances import person_seed
-from .players.base import StudyPlayer
+from .players.player import StudyPlayer
 
 BATCH_SIZE = 16  # cards are at most 22, so larger batches show them again and again
 PLAYED, CONVERGED, YOKED = "played", "converged", "yoked"
@@ -46,7 +46,7 @@ class StudyTask:
     """
 
     player: str
-    game: GameSettings
+    game: StudyGameSettings
     protocol: str = PLAYED
     list_seed: int = 0
     yoked_to: str = ""
@@ -88,10 +88,10 @@ class StudyTask:
     def _changes(self) -> dict[str, Any]:
         return {name: value for name, value in self.training.items() if name != "batch_size"}
 
-    def game_of(self, grammar: str, number: int) -> Game:
+    def game_of(self, grammar: str, number: int) -> StudyGame:
         """Return the game of a grammar on an instance of the list."""
         settings = replace(self.game, grammar=grammar)
-        return Game(settings, instance_of(settings, number, self.list_seed), self.seed_of(number))
+        return StudyGame(settings, instance_of(settings, number, self.list_seed), self.seed_of(number))
 
     def seed_of(self, number: int) -> int:
         """Return the seed of the person who plays an instance, the same for every player and grammar."""

@@ -11,8 +11,8 @@ from joblib.externals.loky.backend.reduction import dumps
 
 from icy.core.errors import InvalidSettingError
 from icy.core.registry import Entry
-from icy.study.game import Game, GameSettings, instance_of
-from icy.study.players.base import StudyPlayer
+from icy.study.game import StudyGame, StudyGameSettings, instance_of
+from icy.study.players.player import StudyPlayer
 from icy.study.players.sitting import play
 
 from .cases import CheckFailure, check_made_by_name, named, require, same_random_state
@@ -40,12 +40,12 @@ class StudyPlayerCase:
         require(isinstance(made, StudyPlayer), f"The factory makes a {type(made).__name__}, not a StudyPlayer.")
         return made
 
-    def game(self, dataset: str = "synth", preset: str = "clean") -> Game:
+    def game(self, dataset: str = "synth", preset: str = "clean") -> StudyGame:
         """Return a short game."""
-        settings = GameSettings.of(preset, dataset=dataset, grammar="perm", **SHORT)
-        return Game(settings, instance_of(settings, self.seed), self.seed)
+        settings = StudyGameSettings.of(preset, dataset=dataset, grammar="perm", **SHORT)
+        return StudyGame(settings, instance_of(settings, self.seed), self.seed)
 
-    def games(self) -> Iterator[Game]:
+    def games(self) -> Iterator[StudyGame]:
         """Yield short games of all datasets and presets."""
         for dataset, preset in product(("synth", "eng"), ("clean", "published")):
             yield self.game(dataset, preset)

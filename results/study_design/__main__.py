@@ -16,9 +16,9 @@ import pandas as pd
 
 from icy.analysis.plots.study import draw_design
 from icy.core.text import markdown_table
-from icy.study.game import Game, GameSettings, Trial, instance_of
-from icy.study.game.course import card_order
-from icy.study.players.composer import Composer
+from icy.study.game import StudyGame, StudyGameSettings, Trial, instance_of
+from icy.study.game.cards import card_order
+from icy.study.players.simulated import Composer
 from icy.study.players.sitting import play
 from results.pages import describe_versions, fill_template, read_options
 
@@ -45,17 +45,17 @@ class Case:
     told: bool
 
     @property
-    def settings(self) -> GameSettings:
+    def settings(self) -> StudyGameSettings:
         """The settings of its games."""
         feedback = "full" if self.told else "verdict"
-        return GameSettings.of(self.preset, dataset=self.dataset, held_out_feedback=feedback)
+        return StudyGameSettings.of(self.preset, dataset=self.dataset, held_out_feedback=feedback)
 
 
 def held_out_items(case: Case, games: int) -> Iterator[tuple[Trial, ...]]:
     """Yield the held-out items of some games of a composer."""
     settings = case.settings
     for number in range(games):
-        played = play(Game(settings, instance_of(settings, number), number), Composer(case.adds), number)
+        played = play(StudyGame(settings, instance_of(settings, number), number), Composer(case.adds), number)
         yield tuple(trial for trial in played.state.trials if trial.held_out is not None)
 
 
@@ -86,7 +86,7 @@ def measured(games: int) -> pd.DataFrame:
 
 def unseen(dataset: str) -> tuple[int, int]:
     """Count held-out items of clean games of which a value is in fewer than two other cards by their test; and all."""
-    settings = GameSettings(dataset=dataset)
+    settings = StudyGameSettings(dataset=dataset)
     values, missing = settings.content.values, 0
     cards = [settings.start + test // settings.interval for test in settings.held_out_at]
     for seed in range(SEEDS):

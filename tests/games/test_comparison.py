@@ -12,7 +12,7 @@ import pytest
 from icy.analysis.tables.games import evaluation_table, evaluation_tables
 from icy.core.errors import IcyError
 from icy.games import comparison
-from icy.games.comparison import GameChanges, Player, compare, one_player, players
+from icy.games.comparison import GameAgents, GameChanges, compare, one_player, players
 from icy.games.game_task import GameTask
 from icy.games.oracles import ORACLES, make_oracle
 from icy.games.rules import Rules
@@ -37,15 +37,15 @@ def test_a_row_per_agents_with_their_game() -> None:
 AGENTS = {"world": "thing", "channel": "qt", "word_size": 6, "world_options": {"attributes": 3, "values": 4}}
 
 
-def beside(kind: str = "near", message_length: int = 2, evaluation: int = 40, **turns: Any) -> Player:
+def beside(kind: str = "near", message_length: int = 2, evaluation: int = 40, **turns: Any) -> GameAgents:
     """Return a stand-in for trained agents of a game."""
     settings = TurnSettings(**{"rule_length": 2, "targets": 3, "distractors": 4, **turns})
     learning = LearningSettings(turns=evaluation)
     setup = GameTask(**AGENTS, message_length=message_length, turns=settings, learning=learning)  # type: ignore[arg-type]
-    return Player("a+b, seed 1", 1, setup, kind, make_oracle("random", Rules.of(setup.made_world, 2)), setup)
+    return GameAgents("a+b, seed 1", 1, setup, kind, make_oracle("random", Rules.of(setup.made_world, 2)), setup)
 
 
-def baseline(name: str, *agents: Player) -> list[Player]:
+def baseline(name: str, *agents: GameAgents) -> list[GameAgents]:
     return list(comparison._oracles(name, GameChanges(), agents))
 
 
@@ -59,7 +59,7 @@ def baseline(name: str, *agents: Player) -> list[Player]:
         beside(rule_sampling="uniform", repeat_target=True, evaluation=60),
     ],
 )
-def test_baselines_play_the_game_of_the_agents(name: str, agents: Player) -> None:
+def test_baselines_play_the_game_of_the_agents(name: str, agents: GameAgents) -> None:
     (player,) = baseline(name, agents)
     assert (player.label, player.game) == (name, agents.game)
     said = player.agents.play(player.turns.batch("test", 0, 1, 3)).words
@@ -89,7 +89,7 @@ def test_baselines_play_every_game_of_the_agents_once(monkeypatch: pytest.Monkey
     ],
 )
 def test_baselines_that_cannot_play_are_named(
-    name: str, agents: Player, why: str, caplog: pytest.LogCaptureFixture
+    name: str, agents: GameAgents, why: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert [one.game for one in baseline(name, agents, beside())] == [beside().game]
     assert len(caplog.messages) == 1

@@ -8,14 +8,14 @@ import torch
 from icy.core.errors import InvalidSettingError, UnknownNameError
 from icy.games.evaluation import language_scores
 from icy.games.oracles import ORACLES, Holistic, Ideal, make_oracle
-from icy.games.playing import Played, play
+from icy.games.playing import PlayedTurns, play
 from icy.games.rules import Rules
 from icy.games.turn_settings import TurnSettings
 from icy.games.turns import Turns
 from icy.games.worlds.factory import make_world
 
 
-def played(name: str, world: str, length: int, kind: str = "auto", turns: int = 500) -> Played:
+def played(name: str, world: str, length: int, kind: str = "auto", turns: int = 500) -> PlayedTurns:
     drawn = Turns(make_world(world), TurnSettings(rule_length=length, distractor_kind=kind), [0])
     return play(make_oracle(name, drawn.rules), drawn, 20, "test", turns, 50)  # type: ignore[arg-type]
 

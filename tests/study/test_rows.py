@@ -10,7 +10,7 @@ import pytest
 import icy
 from icy.analysis.literature.people import STUDY_COLUMNS
 from icy.core.errors import InvalidSettingError, StoreError
-from icy.study.rows import COLUMNS, frame_of, items_of_game, items_of_records, read_rows, rows_of_game, rows_of_long
+from icy.study.rows import COLUMNS, frame_of, items_of_records, read_rows, rows_of_game, rows_of_long
 from tests.study.game.helpers import game_of, play_out
 
 
@@ -55,14 +55,6 @@ def test_rows_of_simulated_games_say_what_varies(tmp_path: Path) -> None:
     items = items_of_records([*result.records, *other.records])
     assert len(items) == 150
     assert items["held_out"].sum() == 9
-
-
-def test_items_of_a_game_are_as_those_of_records() -> None:
-    game = game_of()
-    items = items_of_game(game, play_out(game), {"agent": "people"})
-    assert [item["example"] for item in items] == list(range(1, 51))
-    assert {item["correct"] for item in items} == {1.0}
-    assert sum(item["held_out"] for item in items) == 3
 
 
 def test_files(tmp_path: Path) -> None:

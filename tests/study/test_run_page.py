@@ -13,12 +13,11 @@ import pytest
 from click.testing import CliRunner
 
 from icy.cli import main
-from icy.study.players.family import FamilyComposer
-from icy.study.players.simple import ConstantPlayer
+from icy.study.players.simulated import ConstantPlayer, FamilyComposer
 from icy.study.service import open_study, read_plan, serve
 from icy.study.service.conditions import slots
-from icy.study.service.robot import Robot
 from tests.study.service.helpers import Clock
+from tests.study.service.robot import Robot
 from tests.study.service.web.helpers import browsing
 
 PAGE = (Path(__file__).parents[2] / "docs" / "study-run.md").read_text()

@@ -16,8 +16,8 @@ from icy.experiments.plan import make_plan
 from icy.experiments.results import ProbeResult, read_results
 from icy.experiments.run import stacks_of
 from icy.experiments.sweep import make_sweep, sweep_spec
-from icy.study.players.logs import Log, write_logs
-from icy.study.players.memory import Memoriser
+from icy.study.players.logs import Log, logs_text
+from icy.study.players.simulated import Memoriser
 from icy.study.players.sitting import play
 from icy.study.simulate import train
 from icy.study.spec import StudySpec
@@ -109,7 +109,8 @@ def test_a_yoked_player_sees_what_the_other_saw(tmp_path: Path) -> None:
     """The games of a file are followed: a memoriser yoked to a memoriser answers ordinary items as it did."""
     games = [game_of(dataset="eng", grammar="rot", number=n, seed=n) for n in range(2)]
     logs = [Log(str(n), game, tuple(play(game, Memoriser(), n).events)) for n, game in enumerate(games)]
-    path = write_logs(tmp_path / "games.jsonl", logs)
+    path = tmp_path / "games.jsonl"
+    path.write_text(logs_text(logs))
     result = icy.train("study", player="memoriser", dataset="eng", grammar="rot", protocol="yoked", yoked_to=str(path),
                        workers=1, out=tmp_path / "results")  # fmt: skip
     long = result.to_dataframe()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from icy.study.players.base import Item, Seat
-from icy.study.players.composer import Composer
+from icy.study.players.player import Item, StudySeat
+from icy.study.players.simulated import Composer
 from icy.testing import STUDY_PLAYER_CHECKS
 from tests.testing.mistakes import Kind
 
@@ -25,7 +25,7 @@ class Fickle(Composer):
 
     count = 0
 
-    def begin(self, seat: Seat) -> None:
+    def begin(self, seat: StudySeat) -> None:
         super().begin(seat)
         Fickle.count += 1
 
@@ -36,7 +36,7 @@ class Fickle(Composer):
 class Remembers(Composer):
     """Keeps what it was shown in an earlier game."""
 
-    def begin(self, seat: Seat) -> None:
+    def begin(self, seat: StudySeat) -> None:
         before = getattr(self, "known", {})
         super().begin(seat)
         self.known = before

@@ -39,7 +39,7 @@ class Conv4(nn.Module):
                 f"conv4 with {blocks} blocks sees images of at least {least}x{least} pixels, not objects of shape "
                 f"{shape}; take the perception mlp."
             )
-        self.blocks = nn.ModuleList(Block(channels if i else shape[0], channels) for i in range(blocks))
+        self.blocks = nn.ModuleList(ConvolutionBlock(channels if i else shape[0], channels) for i in range(blocks))
         self.out = Linear(channels * math.prod(side // least for side in shape[1:]), size)
 
     def forward(
@@ -59,7 +59,7 @@ class Conv4(nn.Module):
         return images.flatten(1)
 
 
-class Block(nn.Module):
+class ConvolutionBlock(nn.Module):
     """A convolution, batch norm, ReLU and max-pooling.
 
     The convolution has no bias, which batch norm would take away again.

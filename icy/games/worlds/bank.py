@@ -11,7 +11,7 @@ from icy.core.errors import InvalidSettingError
 from icy.core.noise import counter_hash, shift
 from icy.core.streams import stream_key
 
-from .base import World
+from .world import World
 
 LEVELS = 255
 AT_ONCE = 4096  # looks that are made at once

@@ -6,7 +6,7 @@ from icy.core.errors import PluginError
 from icy.core.registry import WORLD, Entry, registry
 
 from .bank import Bank
-from .base import World
+from .world import World
 
 
 def make_world(name: str, *, bank: int = 0, **options: Any) -> World:

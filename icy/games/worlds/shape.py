@@ -8,9 +8,9 @@ from icy.core.checks import real_number, whole_number
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.noise import counter_hash, shift
 
-from .base import World
 from .render import BORDER, Figures, radius, render, window_for
 from .sizes import CANVAS, FORMS, SHAPES, SIZES
+from .world import World
 
 COLOURS = {  # hue, saturation and value, from 0 to 1
     "red": (0.0, 0.9, 0.9),

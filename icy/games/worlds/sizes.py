@@ -1,7 +1,6 @@
 """How large the figures of the world Shape are, and how long for their width, on a canvas of 64 pixels."""
 
 import math
-from abc import ABC, abstractmethod
 from itertools import accumulate, product
 
 import torch
@@ -18,34 +17,14 @@ FACTORS = {ELLIPSE: 1.0, BOX: math.sqrt(math.pi) / 2, TRIANGLE: math.sqrt(math.p
 Halves = Float[Tensor, "figure 2"]
 
 
-class Sizes(ABC):
-    """A way to draw the half axes or half sides of figures, and their angles.
-
-    Attributes:
-        largest: radius of the largest circumscribed circle.
-    """
-
-    largest: float
-
-    @abstractmethod
-    def half(self, shapes: Integer[Tensor, " figure"], uniform: Float[Tensor, "figure 2"]) -> Halves:
-        """Return half axes or half sides; see `render.Figures`.
-
-        Args:
-            shapes: places in SHAPES.
-            uniform: numbers in [0, 1).
-        """
-
-    @abstractmethod
-    def angle(self, uniform: Float[Tensor, " figure"]) -> Float[Tensor, " figure"]:
-        """Return angles in radians, given numbers in [0, 1)."""
-
-
-class Clear(Sizes):
+class ClearSizes:
     """Sizes at which shapes can be told apart: all shapes have the same areas, and long ones are clearly long.
 
     A figure has the area of a circle of radius 4 to 6.5, and rectangles and ellipses a width of .45 to .65 of their
     length. It is turned by any angle.
+
+    Attributes:
+        largest: radius of the largest circumscribed circle.
     """
 
     radii = (4.0, 6.5)
@@ -60,7 +39,12 @@ class Clear(Sizes):
         self.largest = radius(torch.tensor(FORMS, dtype=torch.int64, device="cpu"), extreme).max().item()
 
     def half(self, shapes: Integer[Tensor, " figure"], uniform: Float[Tensor, "figure 2"]) -> Halves:
-        """Return half axes or half sides of figures with areas from a range."""
+        """Return half axes or half sides (see `render.Figures`) of figures with areas from a range.
+
+        Args:
+            shapes: places in SHAPES.
+            uniform: numbers in [0, 1).
+        """
         size, aspect = _between(self.radii, uniform[:, 0]), _between(self.aspects, uniform[:, 1])
         stretch = torch.where(self._long.to(shapes.device)[shapes], aspect.rsqrt(), 1.0)
         factor = size * self._factors.to(shapes.device)[shapes]
@@ -76,7 +60,7 @@ def _between(ends: tuple[float, float], uniform: Float[Tensor, " figure"]) -> Fl
     return low + (high - low) * uniform
 
 
-class Published(Sizes):
+class PublishedSizes:
     """Sizes of Mu & Goodman's generator, in whole pixels: some figures are too small to tell their shape.
 
     Circles have a radius of 2 to 7, squares and triangles a side of 4 to 9. The first axis of an ellipse and the first
@@ -133,4 +117,4 @@ def _unequal(firsts: range) -> list[tuple[int, int, float]]:
     return found
 
 
-SIZES: dict[str, type[Sizes]] = {"clear": Clear, "published": Published}
+SIZES: dict[str, type[ClearSizes | PublishedSizes]] = {"clear": ClearSizes, "published": PublishedSizes}

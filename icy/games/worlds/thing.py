@@ -6,7 +6,7 @@ from torch import Tensor
 
 from icy.core.checks import whole_number
 
-from .base import World
+from .world import World
 
 SPECIAL = 4  # entries of the vocabulary that no value has: start, end, padding and unknown word
 

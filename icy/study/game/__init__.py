@@ -1,12 +1,12 @@
 """The core of Secret Spy Codes: pure and deterministic. What a web service, a simulated player or a model calls.
 
-A `Game` holds the rules of one person's game: `GameSettings` (dataset, grammar, preset), an `Instance` (language and
-held-out items, from the list of the condition), and the person's seed (0..2**63-1). A `GameState` is a value. Nothing
-here knows a clock, a database or the web.
+A `StudyGame` holds the rules of one person's game: `StudyGameSettings` (dataset, grammar, preset), an `Instance`
+(language and held-out items, from the list of the condition), and the person's seed (0..2**63-1). A `GameState` is a
+value. Nothing here knows a clock, a database or the web.
 
-    settings = GameSettings.of("clean", dataset="eng", grammar="perm")
+    settings = StudyGameSettings.of("clean", dataset="eng", grammar="perm")
     instance = instance_of(settings, 7, seed=1)          # of the fixed list of the cell; people and machines share it
-    game = Game(settings, instance, seed=person_seed)
+    game = StudyGame(settings, instance, seed=person_seed)
     state = game.new()                                   # phase "new"
     state = game.apply(state, Event("start"))            # phase "open", the first item waits
     state = game.apply(state, Event("answer", "redcir", at=0))
@@ -25,16 +25,18 @@ here knows a clock, a database or the web.
   state, the trials, `game.codes` and `game.order` are secret: they hold meanings, codes and held-out items.
 - `state.trials` is the log of items: meaning, code, cards, held_out, exposures, answer, correct, points. `state.score`
   is the sum of points; `settings.bonus_cents(state.score)` the bonus.
-- JSON: `game.to_json()` and `Game.of_json`, `state.to_json()` and `GameState.of_json`, `event.to_json()` and
+- JSON: `game.to_json()` and `StudyGame.of_json`, `state.to_json()` and `GameState.of_json`, `event.to_json()` and
   `Event.of_json`. `game.replay(events)` gives the state of a log again, which an audit compares with the stored one.
 """
 
+import warnings
+
 from .answers import MOST_LETTERS, fault_of, normalised
 from .datasets import ATTRIBUTES, COLOURS, DATASETS, SHAPES, Dataset, dataset
-from .game import Game, Picture
+from .game import Picture, StudyGame
 from .instances import Instance, codes_of, distinct_codes, instance_of, instances, is_degenerate, language_of
-from .settings import PRESETS, PUBLISHED, GameSettings
-from .shown import Card, Feedback, Shown
+from .settings import PRESETS, PUBLISHED, StudyGameSettings
+from .shown import AnswerFeedback, Shown, TrainCard
 from .state import EVENT_KINDS, Bag, Event, GameState, TrainView, Trial
 
 __all__ = [
@@ -46,17 +48,17 @@ __all__ = [
     "PRESETS",
     "PUBLISHED",
     "SHAPES",
+    "AnswerFeedback",
     "Bag",
-    "Card",
     "Dataset",
     "Event",
-    "Feedback",
-    "Game",
-    "GameSettings",
     "GameState",
     "Instance",
     "Picture",
     "Shown",
+    "StudyGame",
+    "StudyGameSettings",
+    "TrainCard",
     "TrainView",
     "Trial",
     "codes_of",
@@ -69,3 +71,12 @@ __all__ = [
     "language_of",
     "normalised",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """Return a class by its name in versions before 0.3."""
+    renamed = {"Game": StudyGame, "GameSettings": StudyGameSettings, "Card": TrainCard, "Feedback": AnswerFeedback}
+    if name not in renamed:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    warnings.warn(f"icy.study.game.{name} is now {renamed[name].__name__}", FutureWarning, stacklevel=2)
+    return renamed[name]

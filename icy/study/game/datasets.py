@@ -54,7 +54,9 @@ class Dataset:
         """The letters that codes are written in."""
         return LETTERS[: self.vocab_size]
 
-    def changed(self, values: Any = None, word_length: Any = None, vocab_size: Any = None) -> "Dataset":
+    def changed(
+        self, values: int | None = None, word_length: int | None = None, vocab_size: int | None = None
+    ) -> "Dataset":
         """Return the dataset in other sizes; None leaves one as it is.
 
         Raises:

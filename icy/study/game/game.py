@@ -10,10 +10,10 @@ from icy.core.checks import whole_number
 from icy.core.streams import stream_key
 
 from .answers import fault_of, normalised
-from .course import card_order, draw, draw_anew
+from .cards import card_order, draw, draw_anew
 from .instances import Codes, Instance, codes_of
-from .settings import LEAST_CARDS, GameSettings
-from .shown import Card, Feedback, Shown
+from .settings import LEAST_CARDS, StudyGameSettings
+from .shown import AnswerFeedback, Shown, TrainCard
 from .state import TABS, Bag, Event, GameState, Pair, TrainView, Trial
 
 
@@ -33,7 +33,7 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class Game:
+class StudyGame:
     """The rules of one person's game; its states are values that `apply` makes of each other.
 
     Attributes:
@@ -45,8 +45,8 @@ class Game:
         InvalidSettingError: the instance does not suit the settings.
 
     Example:
-        >>> settings = GameSettings.of("published", dataset="eng", grammar="perm")
-        >>> game = Game(settings, Instance(0, language_seed=0), seed=1)
+        >>> settings = StudyGameSettings.of("published", dataset="eng", grammar="perm")
+        >>> game = StudyGame(settings, Instance(0, language_seed=0), seed=1)
         >>> state = game.apply(game.new(), Event("start"))
         >>> game.shown(state).cards, game.shown(state).points, game.shown(state).feedback
         (2, 1, None)
@@ -57,7 +57,7 @@ class Game:
         True
     """
 
-    settings: GameSettings
+    settings: StudyGameSettings
     instance: Instance
     seed: int
 
@@ -65,14 +65,14 @@ class Game:
         whole_number("seed of a person", self.seed, 0, 2**63 - 1)
         self.instance.check(self.settings)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return settings, instance and seed as plain JSON."""
         return {"settings": self.settings.to_json(), "instance": self.instance.to_json(), "seed": self.seed}
 
     @classmethod
-    def of_json(cls, found: Mapping[str, Any]) -> "Game":
+    def of_json(cls, found: Mapping[str, Any]) -> "StudyGame":
         """Return the game that `to_json` gave."""
-        settings, instance = GameSettings(**found["settings"]), Instance.of_json(found["instance"])
+        settings, instance = StudyGameSettings(**found["settings"]), Instance.of_json(found["instance"])
         return cls(settings, instance, int(found["seed"]))
 
     @cached_property
@@ -159,7 +159,7 @@ class Game:
     def _paste(self, state: GameState, event: Event) -> GameState:
         return replace(state, pastes=state.pastes + 1)
 
-    _steps: ClassVar[Mapping[str, Callable[["Game", GameState, Event], GameState]]] = {
+    _steps: ClassVar[Mapping[str, Callable[["StudyGame", GameState, Event], GameState]]] = {
         "start": _start,
         "answer": _answer,
         "next": _next,
@@ -263,16 +263,16 @@ class Game:
             may_remove=may_change and state.cards > LEAST_CARDS,
             tab=state.tab,
             feedback=None if trial is None or not trial.graded else self.feedback(trial),
-            card=None if state.train is None else Card(state.train.number, state.train.code),
+            card=None if state.train is None else TrainCard(state.train.number, state.train.code),
             last=trial is not None and self._is_last(trial),
         )
 
-    def feedback(self, trial: Trial) -> Feedback:
+    def feedback(self, trial: Trial) -> AnswerFeedback:
         """Return what a graded answer is told."""
         if not self._tells(trial):
-            return Feedback(None, None, None, trial.text)
+            return AnswerFeedback(None, None, None, trial.text)
         code = trial.code if not trial.correct and self._discloses(trial) else None
-        return Feedback(trial.correct, trial.points, code, trial.text)
+        return AnswerFeedback(trial.correct, trial.points, code, trial.text)
 
     def picture(self, state: GameState) -> Picture:
         """Return the picture of the item on screen, to be drawn."""

@@ -1,6 +1,6 @@
 """Instances: a language and its held-out items, which people and machines share (spycodes-facts 12, 18)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any
@@ -15,7 +15,7 @@ from icy.languages.language import LETTERS, Language
 
 from .datasets import Dataset
 from .legacy import legacy_generators, legacy_words
-from .settings import GameSettings
+from .settings import StudyGameSettings
 
 LANGUAGE_SEEDS = 1_000_000  # as many as the authors drew from
 MOST_ATTEMPTS = 1000
@@ -39,16 +39,16 @@ class Instance:
     language_seed: int
     held_out: tuple[int, ...] = ()
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return it as plain JSON, which `of_json` reads."""
         return {**asdict(self), "held_out": list(self.held_out)}
 
     @classmethod
-    def of_json(cls, found: dict[str, Any]) -> "Instance":
+    def of_json(cls, found: Mapping[str, Any]) -> "Instance":
         """Return the instance that `to_json` gave."""
         return cls(int(found["number"]), int(found["language_seed"]), tuple(map(int, found["held_out"])))
 
-    def check(self, settings: GameSettings) -> None:
+    def check(self, settings: StudyGameSettings) -> None:
         """Require that a game of these settings can be played on it.
 
         Raises:
@@ -71,7 +71,7 @@ def _values_of(content: Dataset) -> tuple[dict[int, int], dict[int, int]]:
     return {m: m // content.values for m in meanings}, {m: m % content.values for m in meanings}
 
 
-def instances(settings: GameSettings, count: int, seed: int = 0) -> list[Instance]:
+def instances(settings: StudyGameSettings, count: int, seed: int = 0) -> list[Instance]:
     """Return the first instances of the list of a condition: dataset and grammar.
 
     Held-out items are the same for all grammars of a dataset, and so are languages' seeds, unless a language is
@@ -83,15 +83,15 @@ def instances(settings: GameSettings, count: int, seed: int = 0) -> list[Instanc
         seed: of the list.
 
     Example:
-        >>> first = instances(GameSettings(grammar="perm"), 2)
-        >>> [one.held_out for one in first] == [one.held_out for one in instances(GameSettings(), 2)]
+        >>> first = instances(StudyGameSettings(grammar="perm"), 2)
+        >>> [one.held_out for one in first] == [one.held_out for one in instances(StudyGameSettings(), 2)]
         True
     """
     whole_number("number of instances", count)
     return [instance_of(settings, number, seed) for number in range(count)]
 
 
-def instance_of(settings: GameSettings, number: int, seed: int = 0) -> Instance:
+def instance_of(settings: StudyGameSettings, number: int, seed: int = 0) -> Instance:
     """Return one instance of the list of a condition.
 
     Args:
@@ -119,7 +119,7 @@ def person_seed(dataset: str, number: int, seed: int = 0) -> int:
     return stream_key(seed, "person", dataset, number)
 
 
-def held_out_set(settings: GameSettings, rng: np.random.Generator) -> tuple[int, ...]:
+def held_out_set(settings: StudyGameSettings, rng: np.random.Generator) -> tuple[int, ...]:
     """Draw the meanings to hold out, of different colours and shapes, in the order in which they are asked."""
     if settings.held_out == "next":
         return ()
@@ -131,14 +131,14 @@ def held_out_set(settings: GameSettings, rng: np.random.Generator) -> tuple[int,
 # -- languages ---------------------------------------------------------------------------------------------------------
 
 
-def language_of(settings: GameSettings, seed: int) -> Language:
+def language_of(settings: StudyGameSettings, seed: int) -> Language:
     """Return the language of a seed in a condition.
 
     Raises:
         IncompatibleError, InvalidSettingError: the grammar does not suit the dataset.
 
     Example:
-        >>> eng = GameSettings.of("published", dataset="eng", grammar="perm")
+        >>> eng = StudyGameSettings.of("published", dataset="eng", grammar="perm")
         >>> codes_of(eng, 0)[0], codes_of(eng, 123)[24]
         ('rdecri', 'ahemgx')
     """
@@ -146,23 +146,21 @@ def language_of(settings: GameSettings, seed: int) -> Language:
 
 
 @lru_cache(maxsize=4096)
-def _language(settings: GameSettings, seed: int, version: str) -> Language:
+def _language(settings: StudyGameSettings, seed: int, version: str) -> Language:
     content, legacy = settings.content, settings.languages == "legacy"
-    words: Any = content.words
-    if words is None and legacy:
-        words = legacy_words(seed, content)
+    words = legacy_words(seed, content) if content.words is None and legacy else content.words
     sizes = (content.space, content.vocab_size, content.word_length, seed)
     return make_language(
         settings.grammar, *sizes, words=words, generators=legacy_generators(content) if legacy else stream
     )
 
 
-def codes_of(settings: GameSettings, seed: int) -> Codes:
+def codes_of(settings: StudyGameSettings, seed: int) -> Codes:
     """Return the codes of all meanings in the language of a seed, in letters."""
     return tuple("".join(LETTERS[token] for token in message) for message in language_of(settings, seed).messages)
 
 
-def is_degenerate(settings: GameSettings, instance: Instance) -> bool:
+def is_degenerate(settings: StudyGameSettings, instance: Instance) -> bool:
     """Return whether held-out values happen to be written as two words side by side, though the grammar is another.
 
     Such are 1 in 3 languages of perm over synth, which swaps letters within words alone, and the languages of shufdet
@@ -174,7 +172,7 @@ def is_degenerate(settings: GameSettings, instance: Instance) -> bool:
 
 
 @lru_cache
-def _always_two_words(settings: GameSettings) -> bool:
+def _always_two_words(settings: StudyGameSettings) -> bool:
     """Return whether all languages of the condition are two words side by side, as those of concat."""
     return all(two_words(codes_of(settings, seed), settings.content) for seed in range(TRIED))
 
@@ -201,6 +199,6 @@ def _depends_on(place: int, part: list[tuple[int, int, str]]) -> bool:
     return len({(row[place], row[2]) for row in part}) == len({row[place] for row in part})
 
 
-def distinct_codes(settings: GameSettings, instance: Instance) -> int:
+def distinct_codes(settings: StudyGameSettings, instance: Instance) -> int:
     """Return how many different codes the language has; languages of proj may have fewer than meanings."""
     return len(set(codes_of(settings, instance.language_seed)))

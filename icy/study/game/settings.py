@@ -1,9 +1,9 @@
 """Settings of a game of Secret Spy Codes, and those that the authors' service chooses differently."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from icy.config.presets import Departure
 from icy.core.checks import real_number, whole_number
@@ -20,14 +20,6 @@ Languages = Literal["icy", "legacy"]
 Degenerate = Literal["reject", "keep"]
 Preset = Literal["clean", "published"]
 
-CHOICES: Mapping[str, tuple[str, ...]] = {
-    "held_out": ("apart", "next"),
-    "card_order": ("designed", "random", "by-colour"),
-    "draws": ("bags", "replacement"),
-    "held_out_feedback": ("full", "verdict", "none"),
-    "languages": ("icy", "legacy"),
-    "degenerate": ("reject", "keep"),
-}
 LEAST_CARDS = 2  # which the player can always choose between
 LEAST_DESIGNED = 3  # values of an attribute that show each value of a held-out item in two other cards
 MOST_EXAMPLES = 1000
@@ -55,7 +47,7 @@ PRESETS: Mapping[str, Mapping[str, Departure]] = {"clean": {}, "published": PUBL
 
 
 @dataclass(frozen=True, kw_only=True)
-class GameSettings:
+class StudyGameSettings:
     """Settings of a game; the defaults are the preset "clean".
 
     Attributes:
@@ -84,9 +76,9 @@ class GameSettings:
         UnknownNameError, InvalidSettingError, IncompatibleError: settings that are not accepted, or do not go together.
 
     Example:
-        >>> GameSettings().cap, GameSettings(dataset="eng").most_points
+        >>> StudyGameSettings().cap, StudyGameSettings(dataset="eng").most_points
         (6, 1030)
-        >>> GameSettings.of("published").held_out_feedback
+        >>> StudyGameSettings.of("published").held_out_feedback
         'full'
     """
 
@@ -143,7 +135,7 @@ class GameSettings:
             )
 
     @classmethod
-    def of(cls, preset: str = "clean", **given: Any) -> "GameSettings":
+    def of(cls, preset: str = "clean", **given: Any) -> "StudyGameSettings":
         """Return the settings of a preset, with some given by name; these may come from JSON.
 
         Raises:
@@ -159,7 +151,7 @@ class GameSettings:
         usual = {name: value for departure in PRESETS[preset].values() for name, value in departure.settings.items()}
         return cls(**{**usual, **given})
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return all settings as plain JSON, which `of` reads."""
         return {**asdict(self), "held_out_at": list(self.held_out_at)}
 
@@ -184,7 +176,7 @@ class GameSettings:
         """Return the cards that an example brings a player to, at the least; 0 where none is added.
 
         Example:
-            >>> [example for example in range(50) if GameSettings.of("published", dataset="eng").due(example)]
+            >>> [example for example in range(50) if StudyGameSettings.of("published", dataset="eng").due(example)]
             [7, 15, 23, 31, 39, 47]
         """
         steps, rest = divmod(example + self.ahead, self.interval)
@@ -196,7 +188,13 @@ class GameSettings:
         return rate * score / 10
 
 
-def _positions(given: Any, examples: int) -> tuple[int, ...]:
+CHOICES = {
+    name: get_args(kind) for name, kind in get_type_hints(StudyGameSettings).items() if get_origin(kind) is Literal
+}
+"""The accepted values of settings that are one of several words."""
+
+
+def _positions(given: Iterable[object], examples: int) -> tuple[int, ...]:
     """Return the examples of held-out items, in order.
 
     Raises:

@@ -1,13 +1,12 @@
 """What a player may see of a game; nothing here is secret."""
 
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from .state import Phase, Tab
 
 
 @dataclass(frozen=True)
-class Feedback:
+class AnswerFeedback:
     """What an answer is told.
 
     Attributes:
@@ -24,7 +23,7 @@ class Feedback:
 
 
 @dataclass(frozen=True)
-class Card:
+class TrainCard:
     """What Train shows beside its picture.
 
     Attributes:
@@ -64,10 +63,10 @@ class Shown:
     may_add: bool
     may_remove: bool
     tab: Tab
-    feedback: Feedback | None
-    card: Card | None
+    feedback: AnswerFeedback | None
+    card: TrainCard | None
     last: bool
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return it as plain JSON."""
         return asdict(self)

@@ -3,6 +3,8 @@
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
 
+import msgspec
+
 from icy.core.errors import InvalidSettingError, unknown
 
 Phase = Literal["new", "open", "closed"]
@@ -39,7 +41,7 @@ class Event:
         if self.kind not in EVENT_KINDS:
             raise unknown("event", str(self.kind), EVENT_KINDS)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return it as plain JSON, without what is not set."""
         return {name: value for name, value in asdict(self).items() if value not in ("", None)}
 
@@ -178,36 +180,18 @@ class GameState:
         """Return the state with another version of the item on screen."""
         return replace(self, trials=(*self.trials[:-1], trial))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the state as plain JSON, which `of_json` reads; lists are tuples there, which JSON writes alike."""
         return asdict(self)
 
     @classmethod
-    def of_json(cls, found: dict[str, Any]) -> "GameState":
+    def of_json(cls, found: dict[str, object]) -> "GameState":
         """Return the state that JSON holds.
 
         Raises:
             InvalidSettingError: it is none.
         """
         try:
-            return cls(
-                **{
-                    **found,
-                    "exposures": tuple(found["exposures"]),
-                    "trials": tuple(_trial(one) for one in found["trials"]),
-                    "train": None if found["train"] is None else TrainView(**found["train"]),
-                    "test_bag": _bag(found["test_bag"]),
-                    "train_bag": _bag(found["train_bag"]),
-                }
-            )
-        except (KeyError, TypeError) as error:
+            return msgspec.convert(found, cls)
+        except msgspec.ValidationError as error:
             raise InvalidSettingError(f"This is not the state of a game: {error}.") from error
-
-
-def _trial(found: dict[str, Any]) -> Trial:
-    pairs = {name: tuple(found[name]) for name in ("among_cards", "shown", "exposures")}
-    return Trial(**{**found, **pairs})
-
-
-def _bag(found: dict[str, Any]) -> Bag:
-    return Bag(found["number"], found["cards"], tuple(found["left"]))

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from icy.core.errors import InvalidSettingError, StoreError
-from icy.core.files import write_atomically
-from icy.study.game import Event, Game, Trial
+from icy.study.game import Event, StudyGame, Trial
 
-from .base import Item
-from .sitting import Played
+from .player import Item
+from .sitting import PlayedGame
 
 
 @dataclass(frozen=True)
@@ -22,23 +21,16 @@ class Exposure:
     code: str
 
 
-@dataclass(frozen=True)
-class Asked:
-    """A test item that was answered, with the answer."""
-
-    trial: Trial
-
-
-def evidence(game: Game, events: Iterable[Event]) -> Iterator[Exposure | Asked]:
-    """Yield what a player was shown and asked, in order: cards of Train, items, and the codes that feedback told.
+def evidence(game: StudyGame, events: Iterable[Event]) -> Iterator[Exposure | Trial]:
+    """Yield, in order, each answered item, and each item that Train or the feedback showed with its code.
 
     Example:
-        >>> from icy.study.game import GameSettings, instances
-        >>> settings = GameSettings()
-        >>> game = Game(settings, instances(settings, 1)[0], seed=1)
+        >>> from icy.study.game import StudyGameSettings, instances
+        >>> settings = StudyGameSettings()
+        >>> game = StudyGame(settings, instances(settings, 1)[0], seed=1)
         >>> events = [Event("start"), Event("train_view"), Event("answer", "abcd")]
         >>> [type(step).__name__ for step in evidence(game, events)]
-        ['Exposure', 'Asked', 'Exposure']
+        ['Exposure', 'Trial', 'Exposure']
     """
     state, values = game.new(), game.settings.content.values
     for event in events:
@@ -46,7 +38,7 @@ def evidence(game: Game, events: Iterable[Event]) -> Iterator[Exposure | Asked]:
         if state.train is not None and state.views > before.views:
             yield Exposure(divmod(state.train.meaning, values), state.train.code)
         if event.kind == "answer" and state is not before:
-            yield Asked(state.trial)
+            yield state.trial
             if state.exposures != before.exposures:
                 yield Exposure(divmod(state.trial.meaning, values), state.trial.code)
 
@@ -62,22 +54,12 @@ class Log:
     """
 
     person: str
-    game: Game
+    game: StudyGame
     events: tuple[Event, ...]
 
-    def played(self) -> Played:
+    def played(self) -> PlayedGame:
         """Return the game with its state at the end."""
-        return Played(self.game, self.game.replay(self.events), self.events)
-
-
-def write_logs(path: str | Path, logs: Iterable[Log]) -> Path:
-    """Write logs of games to a file.
-
-    Raises:
-        StoreError: the file cannot be written.
-    """
-    write_atomically(Path(path), logs_text(logs).encode())
-    return Path(path)
+        return PlayedGame(self.game, self.game.replay(self.events), self.events)
 
 
 def logs_text(logs: Iterable[Log]) -> str:
@@ -107,7 +89,7 @@ def _log(line: str, where: str) -> Log:
     try:
         found = json.loads(line)
         events = tuple(Event.of_json(event) for event in found["events"])
-        return Log(str(found["person"]), Game.of_json(found["game"]), events)
+        return Log(str(found["person"]), StudyGame.of_json(found["game"]), events)
     except (ValueError, KeyError, TypeError) as error:
         raise InvalidSettingError(f"There is no game in {where}: {error}.") from error
 

@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from icy.core.errors import InvalidSettingError, quoted
-from icy.study.game import MOST_LETTERS, Event, Game, GameState, fault_of
+from icy.study.game import MOST_LETTERS, Event, GameState, StudyGame, fault_of
 
-from .base import Item, Seat, StudyPlayer
+from .player import Item, StudyPlayer, StudySeat
 
 Learn = Callable[[Item, str], None]
 Looks = Callable[[int, int], bool]
@@ -26,7 +26,7 @@ class Sitting:
         events: what was done so far.
     """
 
-    game: Game
+    game: StudyGame
     learn: Learn
     looks: Looks
     adds: bool = False
@@ -88,7 +88,7 @@ class Sitting:
 
 
 @dataclass(frozen=True)
-class Played:
+class PlayedGame:
     """A game that was played.
 
     Attributes:
@@ -97,12 +97,12 @@ class Played:
         events: the log.
     """
 
-    game: Game
+    game: StudyGame
     state: GameState
     events: Sequence[Event]
 
 
-def play(game: Game, player: StudyPlayer, seed: int) -> Played:
+def play(game: StudyGame, player: StudyPlayer, seed: int) -> PlayedGame:
     """Let a simulated player play a game.
 
     Args:
@@ -111,16 +111,16 @@ def play(game: Game, player: StudyPlayer, seed: int) -> Played:
         seed: of the player's own random numbers.
 
     Example:
-        >>> from icy.study.game import GameSettings, instances
-        >>> from icy.study.players.composer import Composer
-        >>> settings = GameSettings()
-        >>> game = Game(settings, instances(settings, 1)[0], seed=1)
+        >>> from icy.study.game import StudyGameSettings, instances
+        >>> from icy.study.players.simulated import Composer
+        >>> settings = StudyGameSettings()
+        >>> game = StudyGame(settings, instances(settings, 1)[0], seed=1)
         >>> play(game, Composer(), seed=1).state.score
         170
     """
-    player.begin(Seat(game.settings.content, seed))
+    player.begin(StudySeat(game.settings.content, seed))
     sitting = Sitting(game, player.learn, player.looks, player.adds)
     while sitting.open:
         sitting.study()
         sitting.answer(player.answer(sitting.item))
-    return Played(game, sitting.state, tuple(sitting.events))
+    return PlayedGame(game, sitting.state, tuple(sitting.events))

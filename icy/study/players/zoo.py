@@ -18,7 +18,7 @@ from icy.training.engine import make_model, representation_of
 from icy.training.learners import Learner, make_learner, supervised_loss
 from icy.training.tasks import Task
 
-from .base import Item, Seat, StudyPlayer
+from .player import Item, StudyPlayer, StudySeat
 
 CPU = torch.device("cpu")
 BETWEEN_CHECKS = 25  # updates, while it is trained to the end
@@ -58,7 +58,7 @@ class ZooPlayer(StudyPlayer):
     def __init__(self, entry: Entry, settings: ZooSettings | None = None) -> None:
         self.entry, self.settings = entry, settings or ZooSettings()
 
-    def begin(self, seat: Seat) -> None:
+    def begin(self, seat: StudySeat) -> None:
         """Take a seat, with the initial weights of its seed."""
         super().begin(seat)
         content = seat.content

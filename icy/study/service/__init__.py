@@ -9,7 +9,7 @@ The rules of the game are those of `icy.study.game`; here are who plays (`person
 """
 
 from .database import Database
-from .plan import Plan, read_plan
+from .plan import StudyPlan, read_plan
 from .studies import Study, open_study
 
-__all__ = ["Database", "Plan", "Study", "open_study", "read_plan"]
+__all__ = ["Database", "Study", "StudyPlan", "open_study", "read_plan"]

@@ -6,9 +6,8 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
-from icy.study.game import EVENT_KINDS, Event, Game, GameState, normalised
+from icy.study.game import EVENT_KINDS, Event, GameState, StudyGame, Trial, normalised
 
 from .database import Row
 from .play import DISPLAY, REFUSED, trial_columns
@@ -83,7 +82,7 @@ def played_events(log: list[Row]) -> list[Event]:
 
 def _faults_of_game(row: Row, trials: list[Row], log: list[Row]) -> Iterator[str]:
     """Yield what is wrong with a game."""
-    rules = Game.of_json(json.loads(row["rules_json"]))
+    rules = StudyGame.of_json(json.loads(row["rules_json"]))
     state = rules.replay(played_events(log))
     if state != GameState.of_json(json.loads(row["position_json"])):
         yield "The log leads to another position than the one on file."
@@ -106,7 +105,7 @@ def _faults_of_log(row: Row, log: list[Row]) -> Iterator[str]:
         yield "The times of the log do not rise."
 
 
-def _faults_of_columns(row: Row, rules: Game, state: GameState) -> Iterator[str]:
+def _faults_of_columns(row: Row, rules: StudyGame, state: GameState) -> Iterator[str]:
     """Yield columns of a game that are not what its rules and position say."""
     instance, settings = rules.instance, rules.settings
     phases = {"new": ("assigned", "dropped"), "open": ("open", "dropped"), "closed": ("closed",)}
@@ -146,13 +145,13 @@ def _faults_of_grade(trial: Row) -> Iterator[str]:
 ANSWER = ("raw", "answer", "correct", "points")
 
 
-def dict_of(trial: Row) -> dict[str, Any]:
+def dict_of(trial: Row) -> dict[str, object]:
     """Return what is on file of an item, but for tokens and times."""
     beside = ("id", "token", "game", "created", "state", "answered", "reaction_ms")
     return {name: trial[name] for name in trial.keys() if name not in beside}  # noqa: SIM118  (a row gives values)
 
 
-def columns_of(trial: Any) -> dict[str, Any]:
+def columns_of(trial: Trial) -> dict[str, object]:
     """Return the same of an item of a game."""
     answer = (trial.raw, trial.text, int(trial.correct), trial.points) if trial.graded else (None,) * len(ANSWER)
     return {**trial_columns(trial), **dict(zip(ANSWER, answer, strict=True))}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import count
 
 from icy.core.streams import stream
-from icy.study.game import GameSettings
+from icy.study.game import StudyGameSettings
 
 from .clock import before
 from .plan import Conditions
@@ -28,7 +28,7 @@ class Slot:
 
     number: int
     cell: str
-    game: GameSettings
+    game: StudyGameSettings
     instance: int
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from icy.core.errors import unknown
 from icy.core.escapes import csv_table
 from icy.core.files import write_atomically
-from icy.study.game import Game, GameState
+from icy.study.game import GameState, StudyGame
 from icy.study.measures import language_measures, strange_answers
 from icy.study.players.logs import Log, logs_text
 from icy.study.rows import HUMAN, frame_of, rows_of_game
@@ -81,7 +81,7 @@ def tables(study: Study, pilot: bool | None = None, with_ids: bool = False) -> d
     return {**frames, "rows": _rows(study, persons, trials)}
 
 
-def _frame(rows: Iterable[Mapping[str, Any]], columns: list[str]) -> pd.DataFrame:
+def _frame(rows: Iterable[Mapping[str, object]], columns: list[str]) -> pd.DataFrame:
     """Return rows as a table of some columns, whole numbers as such also where some are missing."""
     import pandas as pd
 
@@ -89,14 +89,14 @@ def _frame(rows: Iterable[Mapping[str, Any]], columns: list[str]) -> pd.DataFram
     return pd.DataFrame({name: _column([row.get(name) for row in found]) for name in columns}, columns=columns)
 
 
-def _column(values: list[Any]) -> Any:
+def _column(values: list[Any]) -> pd.Series | pd.api.extensions.ExtensionArray:
     import pandas as pd
 
     is_whole = any(isinstance(value, int) for value in values) and not any(isinstance(v, (str, float)) for v in values)
     return pd.array(values, dtype="Int64") if is_whole else pd.Series(values, dtype=object if not values else None)
 
 
-def _game(study: Study, row: Row) -> dict[str, Any]:
+def _game(study: Study, row: Row) -> dict[str, object]:
     """Return the row of a person; who withdrew with all data has a person's columns alone."""
     if row["game"] is None:
         return {**dict(row), "person": row["id"]}
@@ -117,11 +117,11 @@ def _game(study: Study, row: Row) -> dict[str, Any]:
     }
 
 
-def _played(row: Row) -> tuple[Game, GameState]:
+def _played(row: Row) -> tuple[StudyGame, GameState]:
     return game_of(row["rules_json"]), GameState.of_json(json.loads(row["position_json"]))
 
 
-def _trial(row: Row) -> dict[str, Any]:
+def _trial(row: Row) -> dict[str, object]:
     colour, shape = game_of(row["rules_json"]).settings.content.named(row["meaning"])
     least = min(row["shown_colour"], row["shown_shape"])
     answerable = {f"answerable_{k}": int(least >= k) for k in (1, 2)}
@@ -161,7 +161,7 @@ def logs(study: Study, pilot: bool | None = None) -> list[Log]:
     return [Log(row["id"], game_of(row["rules_json"]), tuple(played_events(log))) for row, log in found]
 
 
-def about(study: Study, with_ids: bool = False) -> dict[str, Any]:
+def about(study: Study, with_ids: bool = False) -> dict[str, object]:
     """Return the settings of a study, what ran it, and what people agreed to.
 
     Args:

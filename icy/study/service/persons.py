@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from icy.core.errors import InvalidSettingError, unknown
-from icy.study.game import Game, instance_of
+from icy.study.game import StudyGame, instance_of
 
 from .clock import before
 from .conditions import Slot, free_slot
@@ -103,7 +103,7 @@ def _keep_visit(connection: sqlite3.Connection, person: Person, visit: Visit) ->
         connection.execute("UPDATE external_id SET kept_json = ? WHERE person = ?", (json.dumps(changed), person.id))
 
 
-def _last_visit(connection: sqlite3.Connection, person: Person, visit: Visit) -> dict[str, Any] | None:
+def _last_visit(connection: sqlite3.Connection, person: Person, visit: Visit) -> dict[str, object] | None:
     """Return the parameters to keep of a person's link after another visit; None if nothing changes.
 
     Someone who returns a task of MTurk and accepts it again has a new assignment, which alone can be handed in. The
@@ -182,7 +182,7 @@ def _file_person(connection: sqlite3.Connection, study: Study, arrival: Arrival)
 
 def _file_game(connection: sqlite3.Connection, study: Study, person: Person, slot: Slot) -> None:
     instance = instance_of(slot.game, slot.instance, study.plan.conditions.list_seed)
-    game = Game(slot.game, instance, secrets.randbits(SEED_BITS))
+    game = StudyGame(slot.game, instance, secrets.randbits(SEED_BITS))
     display, time = study.plan.display, study.time
     connection.execute(
         "INSERT INTO game (person, slot, dataset, grammar, instance, language_seed, person_seed, rules_json, state, "
@@ -275,8 +275,3 @@ def delete_old_ids(study: Study) -> int:
     if found:
         study.database.scrub()
     return int(found)
-
-
-def survey_of(connection: sqlite3.Connection, person: str) -> dict[str, Any]:
-    """Return what a person answered on the pages beside the game."""
-    return {row["key"]: row["value"] for row in connection.execute("SELECT * FROM survey WHERE person = ?", (person,))}

@@ -18,7 +18,7 @@ import msgspec
 from icy.core.checks import real_number, whole_number
 from icy.core.errors import InvalidSettingError, StoreError, quoted, unknown
 from icy.core.text import listed
-from icy.study.game import GameSettings
+from icy.study.game import StudyGameSettings
 from icy.study.stimuli import PALETTES
 
 from .platforms import PLATFORMS, Visit, checked_address, checked_pattern, visit_of
@@ -70,10 +70,10 @@ class Conditions:
             whole_number(f"quota of {name}", quota, least=0)
 
     @cached_property
-    def cells(self) -> tuple[tuple[str, GameSettings], ...]:
+    def cells(self) -> tuple[tuple[str, StudyGameSettings], ...]:
         """Name and settings of the game of every condition."""
         pairs = product(self.dataset, self.grammar)
-        games = [GameSettings.of(self.preset, dataset=d, grammar=g, **self.game) for d, g in pairs]
+        games = [StudyGameSettings.of(self.preset, dataset=d, grammar=g, **self.game) for d, g in pairs]
         return tuple((f"{game.dataset}/{game.grammar}", game) for game in games)
 
     def quota_of(self, cell: str) -> int:
@@ -229,7 +229,7 @@ class Recruiting:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class StudyPlan:
     """A study as its settings file describes it.
 
     Attributes:
@@ -380,7 +380,7 @@ def plan_path(given: str | Path) -> Path:
     raise StoreError(f"There is no study '{named}'; `icy study new {named}` makes one.")
 
 
-def read_plan(given: str | Path) -> Plan:
+def read_plan(given: str | Path) -> StudyPlan:
     """Return the plan of a study, from its settings file or the name of it.
 
     Raises:
@@ -395,18 +395,18 @@ def read_plan(given: str | Path) -> Plan:
     return plan_of(found, path)
 
 
-def plan_of(found: Mapping[str, Any], path: Path) -> Plan:
+def plan_of(found: Mapping[str, object], path: Path) -> StudyPlan:
     """Return the plan of settings that were read. Errors as for `read_plan`."""
     parts = {name: _table(kind, found.get(name, {}), f"[{name}] of {path.name}") for name, kind in PARTS.items()}
     top = {name: value for name, value in found.items() if name not in PARTS}
     for name in ("name", "path"):
         if name in top:
             raise InvalidSettingError(f"A study has the name of its file; leave out {name} in {path.name}.")
-    known = [one.name for one in fields(Plan) if one.name not in ("name", "path")]
-    return Plan(name=path.stem, path=path, **_checked(Plan, top, path.name, known), **parts)
+    known = [one.name for one in fields(StudyPlan) if one.name not in ("name", "path")]
+    return StudyPlan(name=path.stem, path=path, **_checked(StudyPlan, top, path.name, known), **parts)
 
 
-def _table(kind: type, given: Any, where: str) -> Any:
+def _table(kind: type, given: object, where: str) -> Any:
     if not isinstance(given, Mapping):
         raise InvalidSettingError(f"{where} is a table of settings, not {quoted(given)}.")
     return kind(**_checked(kind, given, where, [one.name for one in fields(kind)]))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from icy.study.game import Event, Game, GameState, Trial, fault_of
+from icy.study.game import Event, GameState, StudyGame, Trial, fault_of
 
 from .database import Row
 from .keys import new_token
@@ -35,7 +35,7 @@ class OnFile:
     """
 
     row: Mapping[str, Any]
-    game: Game
+    game: StudyGame
     state: GameState
     trial: str
 
@@ -46,7 +46,7 @@ class OnFile:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class EventResult:
     """What became of something a player did.
 
     Attributes:
@@ -59,9 +59,9 @@ class Outcome:
 
 
 @lru_cache(maxsize=4096)
-def game_of(rules: str) -> Game:
+def game_of(rules: str) -> StudyGame:
     """Return the rules of a game from its JSON; kept, since the codes and the order of cards take a while."""
-    return Game.of_json(json.loads(rules))
+    return StudyGame.of_json(json.loads(rules))
 
 
 def load(connection: sqlite3.Connection, person: str) -> OnFile:
@@ -88,7 +88,7 @@ def _on_file(row: Row) -> OnFile:
 # -- events ------------------------------------------------------------------------------------------------------------
 
 
-def act(study: Study, person: str, event: Event, trial: str = "", reaction: int | None = None) -> Outcome:
+def act(study: Study, person: str, event: Event, trial: str = "", reaction: int | None = None) -> EventResult:
     """Apply what a player did to the game on file.
 
     Args:
@@ -104,17 +104,17 @@ def act(study: Study, person: str, event: Event, trial: str = "", reaction: int 
     with study.database.writing() as connection:
         found = load(connection, person)
         if found.row["state"] in ("closed", "dropped") or not _may(found, event):
-            return Outcome(found)
+            return EventResult(found)
         if event.kind in ("answer", "next") and trial != found.trial:
-            return Outcome(found, "stale" if event.kind == "answer" else "")
+            return EventResult(found, "stale" if event.kind == "answer" else "")
         fault = fault_of(event.text) if event.kind == "answer" and not found.state.trial.graded else ""
         if fault:
             log(connection, found, REFUSED, {"text": event.text[:256]}, study.time)
-            return Outcome(found, fault)
+            return EventResult(found, fault)
         after = found.game.apply(found.state, event)
         if after is not found.state:
             found = _file(connection, found, event, after, study.time, reaction)
-        return Outcome(found)
+        return EventResult(found)
 
 
 def _may(found: OnFile, event: Event) -> bool:
@@ -130,14 +130,17 @@ def _file(
     token = found.trial
     if len(after.trials) > len(found.state.trials):
         token = new_token()
-        _file_trial(connection, found, after.trial, token, time)
+        columns = {**trial_columns(after.trial), "token": token, "game": found.row["id"]}
+        columns |= {"created": time, "state": "open"}
+        names, values = ", ".join(columns), ", ".join(f":{name}" for name in columns)
+        connection.execute(f"INSERT INTO trial ({names}) VALUES ({values})", columns)
     elif event.kind == "answer":
         _file_grade(connection, found, after.trial, time, reaction)
     _file_game(connection, found, after, time)
     return replace(found, state=after, trial=token)
 
 
-def log(connection: sqlite3.Connection, found: OnFile, kind: str, payload: Mapping[str, Any], time: str) -> None:
+def log(connection: sqlite3.Connection, found: OnFile, kind: str, payload: Mapping[str, object], time: str) -> None:
     """Add a line to the log of a game, whose times never fall, though the clock of a machine may be set back."""
     game = found.row["id"]
     beside = {name: value for name, value in payload.items() if name != "kind"}
@@ -148,14 +151,7 @@ def log(connection: sqlite3.Connection, found: OnFile, kind: str, payload: Mappi
     connection.execute("UPDATE game SET events = events + 1, touched = max(?, touched) WHERE id = ?", (time, game))
 
 
-TRIAL = (
-    *("token", "game", "example", "meaning", "code", "cards", "held_out", "among_colour", "among_shape"),
-    *("shown_colour", "shown_shape", "exposures_colour", "exposures_shape", "own_exposures", "image"),
-    *("created", "state"),
-)
-
-
-def trial_columns(trial: Trial) -> dict[str, Any]:
+def trial_columns(trial: Trial) -> dict[str, object]:
     """Return the columns of an item, all but its answer."""
     pairs = {"among": trial.among_cards, "shown": trial.shown, "exposures": trial.exposures}
     return {
@@ -169,13 +165,6 @@ def trial_columns(trial: Trial) -> dict[str, Any]:
         "own_exposures": trial.own_exposures,
         "image": trial.image,
     }
-
-
-def _file_trial(connection: sqlite3.Connection, found: OnFile, trial: Trial, token: str, time: str) -> None:
-    columns = {**trial_columns(trial), "token": token, "game": found.row["id"], "created": time, "state": "open"}
-    connection.execute(
-        f"INSERT INTO trial ({', '.join(TRIAL)}) VALUES ({', '.join(f':{name}' for name in TRIAL)})", columns
-    )
 
 
 def _file_grade(connection: sqlite3.Connection, found: OnFile, trial: Trial, time: str, reaction: int | None) -> None:
@@ -217,7 +206,7 @@ def completion_code() -> str:
 # -- how it looks ------------------------------------------------------------------------------------------------------
 
 
-def set_display(study: Study, person: str, changes: Mapping[str, Any]) -> None:
+def set_display(study: Study, person: str, changes: Mapping[str, object]) -> None:
     """Change palette, patterns or sound of a game that is not finished, and log it."""
     with study.database.writing() as connection:
         found = load(connection, person)

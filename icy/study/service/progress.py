@@ -10,7 +10,7 @@ from .studies import Study
 
 
 @dataclass(frozen=True)
-class Cell:
+class ConditionProgress:
     """How far a condition is.
 
     Attributes:
@@ -45,7 +45,7 @@ class Progress:
         link: faults of the link of the platform.
     """
 
-    cells: tuple[Cell, ...]
+    cells: tuple[ConditionProgress, ...]
     consented: int
     screened: int
     withdrawn: int
@@ -88,12 +88,12 @@ def progress(study: Study, pilot: bool | None = None) -> Progress:
     )
 
 
-def _cell(study: Study, name: str, rows: list[dict[str, str | int]], limit: str) -> Cell:
+def _cell(study: Study, name: str, rows: list[dict[str, str | int]], limit: str) -> ConditionProgress:
     finished = [row for row in rows if row["state"] == "closed"]
     active = [row for row in rows if row["state"] in ("assigned", "open") and str(row["touched"]) > limit]
     scores = [int(row["score"]) for row in finished]
     times = [minutes_between(str(row["first_seen"]), str(row["finished"])) for row in finished]
-    return Cell(
+    return ConditionProgress(
         name,
         study.plan.conditions.quota_of(name),
         len(finished),

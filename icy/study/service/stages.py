@@ -6,10 +6,8 @@ import re
 import sqlite3
 from collections.abc import Mapping, Sequence
 
-from icy.study.game import COLOURS, Event
-
 from .persons import Person, person_of_token
-from .play import act, load, set_display
+from .play import load, set_display
 from .studies import Study
 
 ORDER = ("demographics", "instructions", "comprehension", "colours", "game", "feedback", "done")
@@ -103,16 +101,6 @@ def answer_questions(study: Study, person: Person, given: Sequence[str], right: 
             _moved(connection, person, "screened")
             connection.execute("UPDATE game SET state = 'dropped' WHERE person = ?", (person.id,))
     return passed
-
-
-def name_colours(study: Study, person: Person, given: Sequence[str]) -> None:
-    """File the names that a person has for the colours of the game, and go on."""
-    answer_page(study, person, "colours", {f"colour {name}": text for name, text in zip(COLOURS, given, strict=False)})
-
-
-def begin_game(study: Study, person: Person) -> None:
-    """Start the game of someone who came to its page."""
-    act(study, person.id, Event("start"))
 
 
 def end_game(study: Study, person: Person) -> Person:

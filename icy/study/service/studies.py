@@ -17,7 +17,7 @@ from icy.version import __version__
 from .clock import stamp, utc_now
 from .database import Database
 from .keys import Key
-from .plan import Plan
+from .plan import StudyPlan
 
 KEY_SUFFIX = ".key"
 
@@ -34,7 +34,7 @@ class Study:
         now: the clock.
     """
 
-    plan: Plan
+    plan: StudyPlan
     number: int
     database: Database
     key: Key
@@ -56,12 +56,12 @@ class Study:
         return self.plan.state == "pilot"
 
 
-def key_path(plan: Plan) -> Path:
+def key_path(plan: StudyPlan) -> Path:
     """Return the path of the key, beside the database."""
     return plan.database_path.with_suffix(KEY_SUFFIX)
 
 
-def open_study(plan: Plan, now: Callable[[], datetime] = utc_now) -> Study:
+def open_study(plan: StudyPlan, now: Callable[[], datetime] = utc_now) -> Study:
     """Open a study to be run, and file its settings.
 
     Raises:
@@ -79,7 +79,7 @@ def open_study(plan: Plan, now: Callable[[], datetime] = utc_now) -> Study:
     return Study(plan, number, database, key, now)
 
 
-def look_at_study(plan: Plan, now: Callable[[], datetime] = utc_now) -> Study:
+def look_at_study(plan: StudyPlan, now: Callable[[], datetime] = utc_now) -> Study:
     """Open a study that has been run, to look at its data.
 
     Raises:
@@ -95,7 +95,7 @@ def look_at_study(plan: Plan, now: Callable[[], datetime] = utc_now) -> Study:
     return Study(plan, row["id"], database, Key.of_file(key_path(plan), make=False), now)
 
 
-def _filed(connection: sqlite3.Connection, plan: Plan, time: str) -> int:
+def _filed(connection: sqlite3.Connection, plan: StudyPlan, time: str) -> int:
     """File the settings of a study, and return its id."""
     row = connection.execute("SELECT * FROM study WHERE name = ?", (plan.name,)).fetchone()
     own = (json.dumps(plan.to_json(), sort_keys=True), plan.digest, __version__, git_revision(), plan.state)
@@ -115,7 +115,7 @@ def _filed(connection: sqlite3.Connection, plan: Plan, time: str) -> int:
     return int(row["id"])
 
 
-def _check_unused(connection: sqlite3.Connection, number: int, plan: Plan) -> None:
+def _check_unused(connection: sqlite3.Connection, number: int, plan: StudyPlan) -> None:
     """Require that nobody took part but in the pilot.
 
     Raises:

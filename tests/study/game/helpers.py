@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from icy.study.game import Event, Game, GameSettings, GameState, Trial, instance_of
+from icy.study.game import Event, GameState, StudyGame, StudyGameSettings, Trial, instance_of
 
 Answer = Callable[[Trial], str]
 
 
-def game_of(preset: str = "clean", seed: int = 0, number: int = 0, **settings: Any) -> Game:
+def game_of(preset: str = "clean", seed: int = 0, number: int = 0, **settings: Any) -> StudyGame:
     """Return a game on an instance of the list."""
-    chosen = GameSettings.of(preset, **settings)
-    return Game(chosen, instance_of(chosen, number), seed)
+    chosen = StudyGameSettings.of(preset, **settings)
+    return StudyGame(chosen, instance_of(chosen, number), seed)
 
 
 def perfect(trial: Trial) -> str:
@@ -21,7 +21,9 @@ def perfect(trial: Trial) -> str:
     return trial.code
 
 
-def play_out(game: Game, answer: Answer = perfect, adds: bool = False, start: GameState | None = None) -> GameState:
+def play_out(
+    game: StudyGame, answer: Answer = perfect, adds: bool = False, start: GameState | None = None
+) -> GameState:
     """Play a game to its end, adding all cards at once if asked."""
     state = start or game.apply(game.new(), Event("start"))
     while state.phase == "open":

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from icy.core.errors import InvalidSettingError, UnknownNameError
-from icy.study.game import Event, Game, GameState, instance_of, normalised
-from icy.study.game.settings import GameSettings
+from icy.study.game import Event, GameState, StudyGame, instance_of, normalised
+from icy.study.game.settings import StudyGameSettings
 
 from .helpers import game_of, perfect, play_out
 
@@ -121,7 +121,7 @@ def test_the_schedule_adds_one_card_at_a_time() -> None:
 # -- what counts, and what does not ------------------------------------------------------------------------------------
 
 
-def started(**settings: Any) -> tuple[Game, GameState]:
+def started(**settings: Any) -> tuple[StudyGame, GameState]:
     game = game_of(**settings)
     return game, game.apply(game.new(), Event("start"))
 
@@ -287,7 +287,7 @@ def test_unknown_events_and_states() -> None:
     with pytest.raises(InvalidSettingError, match="not the state of a game"):
         GameState.of_json({"phase": "open"})
     with pytest.raises(InvalidSettingError, match="seed of a person"):
-        Game(GameSettings(), instance_of(GameSettings(), 0), -1)
+        StudyGame(StudyGameSettings(), instance_of(StudyGameSettings(), 0), -1)
 
 
 def test_events_as_json() -> None:
@@ -379,7 +379,7 @@ class AnyGame(RuleBasedStateMachine):
         read = GameState.of_json(json.loads(json.dumps(self.state.to_json())))
         assert read == self.state
         events = [Event.of_json(json.loads(json.dumps(event.to_json()))) for event in self.events]
-        game = Game.of_json(json.loads(json.dumps(self.game.to_json())))
+        game = StudyGame.of_json(json.loads(json.dumps(self.game.to_json())))
         assert game.replay(events) == self.state
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from icy.study.game import GameSettings, codes_of, dataset
+from icy.study.game import StudyGameSettings, codes_of, dataset
 from icy.study.game.legacy import LegacyGenerator, legacy_words
 
 ENG = [
@@ -23,7 +23,7 @@ ENG = [
 
 @pytest.mark.parametrize(("seed", "grammar", "codes"), ENG)
 def test_english_languages(seed: int, grammar: str, codes: str) -> None:
-    found = codes_of(GameSettings.of("published", dataset="eng", grammar=grammar), seed)
+    found = codes_of(StudyGameSettings.of("published", dataset="eng", grammar=grammar), seed)
     assert [found[0], found[1], found[2], found[24]] == codes.split()
 
 
@@ -43,16 +43,16 @@ def test_random_words() -> None:
         for seed in (0, 123)
     }
     assert shown == {0: [["ba", "cb", "ac"], ["bc", "bd", "ab"]], 123: [["db", "cc", "ab"], ["aa", "bb", "bc"]]}
-    published = GameSettings.of("published")
+    published = StudyGameSettings.of("published")
     assert codes_of(published, 0)[0] == "babc"
-    assert codes_of(GameSettings.of("published", grammar="rot"), 0)[0] == "bbca"
+    assert codes_of(StudyGameSettings.of("published", grammar="rot"), 0)[0] == "bbca"
 
 
 def test_random_words_do_not_depend_on_the_grammar_and_its_draws_are_icys_own() -> None:
-    perm = codes_of(GameSettings.of("published", grammar="perm"), 5)
-    base = codes_of(GameSettings.of("published"), 5)
+    perm = codes_of(StudyGameSettings.of("published", grammar="perm"), 5)
+    base = codes_of(StudyGameSettings.of("published"), 5)
     assert sorted(map(sorted, perm)) == sorted(map(sorted, base))
-    assert perm == codes_of(GameSettings.of("published", grammar="perm"), 5)
+    assert perm == codes_of(StudyGameSettings.of("published", grammar="perm"), 5)
 
 
 def test_the_generator_is_no_global_state() -> None:

@@ -8,44 +8,45 @@ from typing import Any
 import pytest
 
 from icy.core.errors import IcyError, IncompatibleError, InvalidSettingError, UnknownNameError
-from icy.study.game import PUBLISHED, GameSettings
+from icy.study import game
+from icy.study.game import PUBLISHED, StudyGameSettings
 
 
 @pytest.mark.parametrize(("dataset", "cap", "most"), [("synth", 6, 246), ("eng", 22, 1030)])
 def test_what_can_be_attained(dataset: str, cap: int, most: int) -> None:
-    settings = GameSettings.of("published", dataset=dataset)
+    settings = StudyGameSettings.of("published", dataset=dataset)
     assert (settings.cap, settings.most_points) == (cap, most)
 
 
 def test_examples_at_which_a_card_is_due() -> None:
-    clean, published = GameSettings(dataset="eng"), GameSettings.of("published", dataset="eng")
+    clean, published = StudyGameSettings(dataset="eng"), StudyGameSettings.of("published", dataset="eng")
     due = lambda settings: {i: settings.due(i) for i in range(50) if settings.due(i)}  # noqa: E731
     assert due(clean) == {8: 3, 16: 4, 24: 5, 32: 6, 40: 7, 48: 8}
     assert due(published) == {7: 3, 15: 4, 23: 5, 31: 6, 39: 7, 47: 8}
-    assert due(GameSettings(dataset="synth"))[48] == 6  # as many as there are
+    assert due(StudyGameSettings(dataset="synth"))[48] == 6  # as many as there are
 
 
 def test_presets_differ_in_what_they_name() -> None:
-    clean, published = GameSettings().to_json(), GameSettings.of("published").to_json()
+    clean, published = StudyGameSettings().to_json(), StudyGameSettings.of("published").to_json()
     named = {name for departure in PUBLISHED.values() for name in departure.settings}
     assert {name for name in clean if clean[name] != published[name]} == named
 
 
 def test_json_round_trip() -> None:
-    settings = GameSettings.of("published", dataset="eng", grammar="rot+perm", examples=30, held_out_at=[9, 29])
+    settings = StudyGameSettings.of("published", dataset="eng", grammar="rot+perm", examples=30, held_out_at=[9, 29])
     read = json.loads(json.dumps(settings.to_json()))
-    assert GameSettings.of(**read) == settings
+    assert StudyGameSettings.of(**read) == settings
     assert settings.held_out_at == (9, 29)
 
 
 def test_grammars_have_their_canonical_names() -> None:
-    assert GameSettings(grammar="comp") == GameSettings(grammar="concat")
+    assert StudyGameSettings(grammar="comp") == StudyGameSettings(grammar="concat")
 
 
 def test_the_bonus_is_linear() -> None:
-    assert GameSettings(dataset="synth").bonus_cents(246) == pytest.approx(98.4)
-    assert GameSettings(dataset="eng").bonus_cents(1030) == pytest.approx(103)
-    assert GameSettings(cents_per_ten=0).bonus_cents(100) == 0
+    assert StudyGameSettings(dataset="synth").bonus_cents(246) == pytest.approx(98.4)
+    assert StudyGameSettings(dataset="eng").bonus_cents(1030) == pytest.approx(103)
+    assert StudyGameSettings(cents_per_ten=0).bonus_cents(100) == 0
 
 
 @pytest.mark.parametrize(
@@ -70,11 +71,16 @@ def test_the_bonus_is_linear() -> None:
 )
 def test_what_is_refused(given: dict[str, Any], error: type[IcyError], said: str) -> None:
     with pytest.raises(error, match=said):
-        GameSettings(**given)
+        StudyGameSettings(**given)
 
 
 def test_unknown_names_are_answered_with_the_nearest() -> None:
     with pytest.raises(UnknownNameError, match="did you mean published"):
-        GameSettings.of("publish")
+        StudyGameSettings.of("publish")
     with pytest.raises(UnknownNameError, match="did you mean examples"):
-        GameSettings.of("clean", exampels=3)
+        StudyGameSettings.of("clean", exampels=3)
+
+
+def test_names_of_earlier_versions_warn() -> None:
+    with pytest.warns(FutureWarning, match="GameSettings is now StudyGameSettings"):
+        assert game.GameSettings is StudyGameSettings

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from icy.core.errors import InvalidSettingError, StoreError
-from icy.study.game import Event
-from icy.study.players.composer import Composer
-from icy.study.players.logs import Asked, Exposure, Log, digest_of, evidence, read_logs, write_logs
+from icy.study.game import Event, Trial
+from icy.study.players.logs import Exposure, Log, digest_of, evidence, logs_text, read_logs
+from icy.study.players.simulated import Composer
 from icy.study.players.sitting import play
 from tests.study.game.helpers import game_of
 
@@ -27,7 +27,7 @@ def test_evidence_is_what_the_player_was_shown_and_asked() -> None:
         played = play(game_of(preset, dataset="eng"), Watched(), 0)
         steps = list(evidence(played.game, played.events))
         assert [(s.item, s.code) for s in steps if isinstance(s, Exposure)] == shown
-        assert tuple(s.trial for s in steps if isinstance(s, Asked)) == played.state.trials
+        assert tuple(s for s in steps if isinstance(s, Trial)) == played.state.trials
 
 
 def test_events_that_changed_nothing_are_no_evidence() -> None:
@@ -39,11 +39,12 @@ def test_events_that_changed_nothing_are_no_evidence() -> None:
 def test_files(tmp_path: Path) -> None:
     played = play(game_of(grammar="perm"), Composer(), 0)
     logs = [Log(f"person {n}", played.game, tuple(played.events)) for n in range(2)]
-    path = write_logs(tmp_path / "games.jsonl", logs)
+    path = tmp_path / "games.jsonl"
+    path.write_text(logs_text(logs))
     assert read_logs(path) == logs
     assert read_logs(path)[0].played().state == played.state
     first = digest_of(path)
-    write_logs(path, logs[:1])
+    path.write_text(logs_text(logs[:1]))
     assert digest_of(path) != first
 
 

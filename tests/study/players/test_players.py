@@ -9,11 +9,10 @@ import pytest
 
 from icy.core.errors import InvalidSettingError
 from icy.core.registry import STUDY_PLAYER, registry
-from icy.study.game import Game, GameSettings, dataset, instance_of
-from icy.study.players.base import Item, Seat, StudyPlayer
-from icy.study.players.composer import Composer
-from icy.study.players.family import FamilyComposer
-from icy.study.players.sitting import MOST_VIEWS, Played, play
+from icy.study.game import StudyGame, StudyGameSettings, dataset, instance_of
+from icy.study.players.player import Item, StudyPlayer, StudySeat
+from icy.study.players.simulated import Composer, FamilyComposer
+from icy.study.players.sitting import MOST_VIEWS, PlayedGame, play
 from tests.study.game.helpers import game_of
 
 PLAYERS = ("random-letters", "constant", "memoriser", "composer", "family", "careless")
@@ -25,13 +24,13 @@ def made(name: str, **options: Any) -> StudyPlayer:
 
 
 def taught(player: StudyPlayer, known: Mapping[Item, str], name: str = "synth") -> StudyPlayer:
-    player.begin(Seat(dataset(name), 0))
+    player.begin(StudySeat(dataset(name), 0))
     for item, code in known.items():
         player.learn(item, code)
     return player
 
 
-def right(played: Played) -> list[bool]:
+def right(played: PlayedGame) -> list[bool]:
     return [trial.correct for trial in played.state.trials if trial.held_out is not None]
 
 
@@ -85,10 +84,10 @@ def test_ceilings_of_the_clean_preset(name: str) -> None:
         ("concat", "composer", 1.0), ("concat", "family", 1.0), ("perm", "family", 1.0), ("shufdet", "family", 1.0),
         ("concat", "memoriser", 0.0), ("perm", "composer", None),
     ):  # fmt: skip
-        settings = GameSettings(dataset=name, grammar=grammar)
+        settings = StudyGameSettings(dataset=name, grammar=grammar)
         shares = []
         for number in range(4):
-            played = play(Game(settings, instance_of(settings, number), number), made(player), number)
+            played = play(StudyGame(settings, instance_of(settings, number), number), made(player), number)
             shares += right(played)
         share = sum(shares) / len(shares)
         assert share == expected if expected is not None else share < 0.5

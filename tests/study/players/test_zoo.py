@@ -6,7 +6,7 @@ import pytest
 
 from icy.core.registry import registry
 from icy.study.game import dataset
-from icy.study.players.base import Seat
+from icy.study.players.player import StudySeat
 from icy.study.players.sitting import play
 from icy.study.players.zoo import BETWEEN_CHECKS, ZooPlayer, ZooSettings
 from tests.study.game.helpers import game_of
@@ -21,7 +21,7 @@ def sender(name: str = "FC2L", settings: ZooSettings = FAST) -> ZooPlayer:
 def test_it_learns_cards_by_heart() -> None:
     game = game_of(grammar="perm")
     player = sender()
-    player.begin(Seat(game.settings.content, 1))
+    player.begin(StudySeat(game.settings.content, 1))
     for meaning in game.order:
         player.learn(divmod(meaning, 3), game.codes[meaning])
     assert not player.exact()
@@ -32,7 +32,7 @@ def test_it_learns_cards_by_heart() -> None:
 
 def test_training_to_the_end_has_an_end() -> None:
     player = sender()
-    player.begin(Seat(dataset("synth"), 0))
+    player.begin(StudySeat(dataset("synth"), 0))
     player.learn((0, 0), "abcd")
     player.learn((0, 0), "dcba")  # the code is another now
     assert player.known == [0]
@@ -56,7 +56,7 @@ def test_it_plays_a_game_again_as_before() -> None:
 
 def test_it_answers_in_letters_before_it_has_learnt_anything() -> None:
     player = sender()
-    player.begin(Seat(dataset("synth"), 0))
+    player.begin(StudySeat(dataset("synth"), 0))
     text = player.answer((2, 2))
     assert len(text) == 4
     assert set(text) <= set("abcd")

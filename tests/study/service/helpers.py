@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from icy.study.game import Event
-from icy.study.service import Plan, Study, open_study
+from icy.study.service import Study, StudyPlan, open_study
 from icy.study.service.persons import Arrival, Person, enter
 from icy.study.service.plan import plan_of
 from icy.study.service.platforms import Visit
-from icy.study.service.play import Outcome, act, load
+from icy.study.service.play import EventResult, OnFile, act, load
 
 GAME = {"examples": 6, "held_out_at": [2, 3, 5], "interval": 2}
 PEOPLE = {"purpose": "to test", "controller": "Nobody", "contact": "nobody@example.org", "retention": "a minute"}
@@ -34,7 +35,7 @@ class Clock:
         self.time += timedelta(**long)
 
 
-def plan(folder: Path, name: str = "pilot", **given: Any) -> Plan:
+def plan(folder: Path, name: str = "pilot", **given: Any) -> StudyPlan:
     """A plan with its texts in a folder; what is given replaces what is usual, table by table."""
     for text in ("information", "debriefing"):
         (folder / f"{name}-{text}.md").write_text(INFORMATION)
@@ -78,18 +79,32 @@ def started(of: Study, external: str = "") -> Person:
     return found
 
 
+def loaded(of: Study, who: str = "") -> OnFile:
+    """The game on file of a person, by default the only one."""
+    with of.database.reading() as connection:
+        return load(connection, who or connection.execute("SELECT id FROM person").fetchone()["id"])
+
+
+def at_once(calls: Sequence[Callable[[], object]]) -> None:
+    """Call functions at once, each in a thread of its own."""
+    threads = [Thread(target=call) for call in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
 def token(of: Study, who: Person) -> str:
     """The token of the item on screen."""
-    with of.database.reading() as connection:
-        return load(connection, who.id).trial
+    return loaded(of, who.id).trial
 
 
-def answer(of: Study, who: Person, text: str, trial: str = "") -> Outcome:
+def answer(of: Study, who: Person, text: str, trial: str = "") -> EventResult:
     """Answer the item on screen, or another."""
     return act(of, who.id, Event("answer", text), trial or token(of, who))
 
 
-def on(of: Study, who: Person) -> Outcome:
+def on(of: Study, who: Person) -> EventResult:
     """Go on from the item on screen."""
     return act(of, who.id, Event("next"), token(of, who))
 
@@ -112,8 +127,7 @@ def write(of: Study, query: str, *values: object) -> None:
         connection.execute(query, values)
 
 
-def secrets_of(of: Study, who: str) -> Sequence[str]:
+def secrets_of(of: Study, who: str = "") -> Sequence[str]:
     """What no page may tell before an answer is graded: codes of the game, and seeds."""
-    with of.database.reading() as connection:
-        found = load(connection, who)
+    found = loaded(of, who)
     return [*found.game.codes, str(found.game.seed), str(found.game.instance.language_seed)]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from threading import Thread
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from icy.study.service.conditions import free_slot, slots
 from icy.study.service.persons import enter, withdraw
 from icy.study.service.plan import Conditions
-from tests.study.service.helpers import Clock, arrival, finish, person, plan, rows, started, study
+from tests.study.service.helpers import Clock, arrival, at_once, finish, person, plan, rows, started, study
 
 CELLS = Conditions().cells
 
@@ -41,11 +41,7 @@ def test_quotas_of_some_conditions_are_others() -> None:
 
 def test_people_at_once_get_places_of_their_own(tmp_path: Path) -> None:
     of = study(tmp_path, conditions={"quota": 6})
-    threads = [Thread(target=enter, args=(of, arrival(f"id{n}"))) for n in range(15)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once([partial(enter, of, arrival(f"id{n}")) for n in range(15)])
     assert sorted(row["slot"] for row in rows(of, "SELECT slot FROM game")) == list(range(12))
     games = Counter((row["grammar"], row["instance"]) for row in rows(of, "SELECT * FROM game"))
     assert games == {(grammar, n): 1 for grammar in ("concat", "perm") for n in range(6)}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
-import threading
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ import pytest
 from icy.core.errors import StoreError
 from icy.study.service import Database
 from icy.study.service import database as module
-from tests.study.service.helpers import finish, rows, started, study, write
+from tests.study.service.helpers import at_once, finish, rows, started, study, write
 
 SYNCHRONOUS = module.SYNCHRONOUS  # as users have it; tests switch it off after they are collected
 
@@ -99,11 +98,7 @@ def test_threads_add_up(database: Database) -> None:
                 (found,) = names(connection)
                 connection.execute("UPDATE consent SET text = ?", (str(int(found) + 1),))
 
-    threads = [threading.Thread(target=count) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once([count] * 8)
     with database.reading() as connection:
         assert names(connection) == ["40"]
 

@@ -9,14 +9,14 @@ import pytest
 from icy.core.errors import IcyError, InvalidSettingError
 from icy.study.service import open_study, read_plan
 from icy.study.service.new import languages, new_study
-from icy.study.service.plan import Plan
+from icy.study.service.plan import StudyPlan
 from icy.study.service.platforms import PLATFORMS
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
 def test_a_new_study_has_the_usual_settings(platform: str, tmp_path: Path) -> None:
     new_study(tmp_path / "pilot.toml", platform)
-    found, usual = read_plan(tmp_path / "pilot"), Plan(name="pilot", path=tmp_path / "pilot.toml").to_json()
+    found, usual = read_plan(tmp_path / "pilot"), StudyPlan(name="pilot", path=tmp_path / "pilot.toml").to_json()
     given = found.to_json()
     for name in ("information", "debriefing", "people", "platform"):
         del given[name], usual[name]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import signal
 import sqlite3
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Barrier, Thread
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -18,18 +19,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from icy.study.game import Event, GameState
 from icy.study.service import Database, Study
 from icy.study.service.audit import audit
-from icy.study.service.play import MOST_REACTION, OnFile, Outcome, act, checked_reaction, load, set_display
-from tests.study.service.helpers import answer, finish, on, person, rows, started, study, token
-
-
-@pytest.fixture
-def of(tmp_path: Path) -> Study:
-    return study(tmp_path)
-
-
-def loaded(of: Study, who: Any) -> OnFile:
-    with of.database.reading() as connection:
-        return load(connection, who.id)
+from icy.study.service.play import MOST_REACTION, EventResult, OnFile, act, checked_reaction, set_display
+from tests.study.service.helpers import answer, at_once, finish, loaded, on, person, rows, started, study, token
 
 
 def everything(of: Study) -> list[Any]:
@@ -41,7 +32,7 @@ def everything(of: Study) -> list[Any]:
 
 def test_a_game_is_filed_as_it_is_played(of: Study) -> None:
     who = started(of)
-    first = loaded(of, who)
+    first = loaded(of, who.id)
     code = first.state.trial.code
     answer(of, who, f"  {code.upper()} ")
     (game,) = rows(of, "SELECT * FROM game")
@@ -89,9 +80,9 @@ def test_an_item_of_another_person_is_none_of_ours(of: Study) -> None:
 @pytest.mark.parametrize(("text", "said"), [("", "empty"), ("  ", "empty"), ("red cir", "letters"), ("a" * 65, "long")])
 def test_what_is_no_answer_costs_nothing_and_is_kept(text: str, said: str, of: Study) -> None:
     who = started(of)
-    before = loaded(of, who)
+    before = loaded(of, who.id)
     assert answer(of, who, text).said == said
-    after = loaded(of, who)
+    after = loaded(of, who.id)
     assert (after.state, after.trial) == (before.state, before.trial)
     assert rows(of, "SELECT payload_json FROM event WHERE kind = 'refused'") == [
         {"payload_json": f'{{"text": "{text}"}}'}
@@ -125,9 +116,9 @@ def test_a_finished_game_never_changes(of: Study) -> None:
 
 def test_looks_are_logged_and_are_no_part_of_the_game(of: Study) -> None:
     who = started(of)
-    before = loaded(of, who).state
+    before = loaded(of, who.id).state
     set_display(of, who.id, {"palette": "safe", "patterns": 1, "sound": 1})
-    assert loaded(of, who).state == before
+    assert loaded(of, who.id).state == before
     (row,) = rows(of, "SELECT * FROM event WHERE kind = 'display'")
     assert row["payload_json"] == '{"palette": "safe", "patterns": 1}'
     assert audit(of).faults == ()
@@ -146,17 +137,13 @@ def test_a_page_cannot_claim_any_time(given: int | None, kept: int | None, of: S
 
 def test_of_fifty_answers_at_once_one_is_graded(of: Study) -> None:
     who = started(of)
-    trial, together, found = token(of, who), Barrier(50), list[Outcome]()
+    trial, together, found = token(of, who), Barrier(50), list[EventResult]()
 
     def submit(text: str) -> None:
         together.wait()
         found.append(answer(of, who, text, trial))
 
-    threads = [Thread(target=submit, args=("abc" + "x" * n,)) for n in range(50)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once([partial(submit, "abc" + "x" * n) for n in range(50)])
     assert len(found) == 50
     assert len({outcome.found.state.trial.text for outcome in found}) == 1  # all are told the same verdict
     assert len(rows(of, "SELECT * FROM event WHERE kind = 'answer'")) == 1
@@ -168,13 +155,9 @@ def test_of_twenty_clicks_at_once_one_goes_on(of: Study) -> None:
     who = started(of)
     answer(of, who, "abc")
     trial = token(of, who)
-    threads = [Thread(target=act, args=(of, who.id, Event("next"), trial)) for _ in range(10)]
-    threads += [Thread(target=act, args=(of, who.id, Event("add", at=2))) for _ in range(10)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    state = loaded(of, who).state
+    goes_on, adds = partial(act, of, who.id, Event("next"), trial), partial(act, of, who.id, Event("add", at=2))
+    at_once([goes_on] * 10 + [adds] * 10)
+    state = loaded(of, who.id).state
     assert (len(state.trials), state.added) == (2, 1)
     assert audit(of).faults == ()
 
@@ -199,7 +182,7 @@ class AnyGame(RuleBasedStateMachine):
     @property
     def file(self) -> OnFile:
         """The game on file."""
-        return loaded(self.of, self.who)
+        return loaded(self.of, self.who.id)
 
     def do(self, event: Event, trial: str = "") -> None:
         """Do something to both."""
@@ -324,7 +307,7 @@ def test_killed_between_any_two_writes_nothing_is_lost(tmp_path: Path) -> None:
         kills += b"!" not in said
         told += said.count(b"n")
         of = study(tmp_path)
-        found = loaded(of, who)
+        found = loaded(of, who.id)
         graded = sum(trial.graded for trial in found.state.trials)
         assert graded >= told  # more if it was killed after the write, and before it told
         told = len(found.state.trials) - 1

@@ -15,17 +15,16 @@ from icy.study.service import Study
 from icy.study.service.pay import bonus_cents, code_of, leave_address, money
 from icy.study.service.persons import Arrival, Person, enter
 from icy.study.service.platforms import Visit
-from icy.study.service.play import act, load
+from icy.study.service.play import act
 from icy.study.service.review import APPROVE, REJECT, decide, export_payments, reviewed
-from tests.study.service.helpers import answer, finish, on, rows, started, study, token, write
+from tests.study.service.helpers import answer, finish, loaded, on, rows, started, study, write
 
 
 def play_well(of: Study, who: Person, reaction: int = 4000) -> None:
     """Answer all items right."""
     while True:
-        with of.database.reading() as connection:
-            code = load(connection, who.id).state.trial.code
-        act(of, who.id, Event("answer", code), token(of, who), reaction)
+        game = loaded(of, who.id)
+        act(of, who.id, Event("answer", game.state.trial.code), game.trial, reaction)
         if on(of, who).found.is_closed:
             return
 

@@ -16,7 +16,7 @@ from icy.core.files import write_atomically
 from .options import changes_of, game_options
 
 if TYPE_CHECKING:
-    from icy.games.comparison import Player
+    from icy.games.comparison import GameAgents
 
 EPILOG = """\b
 Examples:
@@ -72,7 +72,7 @@ def language_command(
         save_figure(plot_translation(match, groups=_attributes(player)), figure, quiet)
 
 
-def _attributes(player: Player) -> dict[Hashable, int]:
+def _attributes(player: GameAgents) -> dict[Hashable, int]:
     """Return the number of each concept's attribute, for its colour."""
     world = player.setup.made_world
     numbers = [attribute for attribute, size in enumerate(world.sizes) for _ in range(size)]

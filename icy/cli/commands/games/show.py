@@ -16,7 +16,7 @@ from .options import changes_of, game_options
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from icy.games.comparison import Player
+    from icy.games.comparison import GameAgents
     from icy.games.showing import ShownTurn
 
 EPILOG = """\b
@@ -55,7 +55,7 @@ def show_command(
         save_figure(_drawn(player, turns), figure, quiet)
 
 
-def _drawn(player: Player, turns: list[ShownTurn]) -> Figure:
+def _drawn(player: GameAgents, turns: list[ShownTurn]) -> Figure:
     """Return a picture of the objects of turns."""
     from icy.analysis.plots.worlds import plot_turns_of_images, plot_turns_of_values
     from icy.games.showing import images_of, values_of

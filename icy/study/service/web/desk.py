@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import HTMLResponse
@@ -92,7 +92,7 @@ class Desk:
     web: Web
 
     @cached_property
-    def words(self) -> Any:
+    def words(self) -> SimpleNamespace:
         """The words of its language."""
         return words.words(self.study.plan.language)
 
@@ -108,7 +108,7 @@ class Desk:
         """Return an amount in the currency of the study."""
         return money(cents, self.study.plan.people.currency)
 
-    def page(self, template: str, given: Mapping[str, Any], status: int = 200, **directives: str) -> HTMLResponse:
+    def page(self, template: str, given: Mapping[str, object], status: int = 200, **directives: str) -> HTMLResponse:
         """Return a page.
 
         Args:
@@ -125,7 +125,7 @@ class Desk:
         return HTMLResponse(text, status, {"content-security-policy": policy(**frames, **directives)})
 
 
-def render(template: str, web: Web, t: Any, language: str, name: str, given: Mapping[str, Any]) -> str:
+def render(template: str, web: Web, t: SimpleNamespace, language: str, name: str, given: Mapping[str, object]) -> str:
     """Return the text of a page."""
     found = environment().get_template(f"{template}.html")
     return found.render({"t": t, "language": language, "name": name, "static": web.static, "pilot": False, **given})

@@ -1,15 +1,14 @@
-"""The pages of a person, one per stage. Of the game they have what `Game.shown` gives, and opaque picture addresses."""
+"""The pages of a person, one per stage. They show what `StudyGame.shown` returns, and opaque picture addresses."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
-from typing import Any
 
 from starlette.responses import Response
 
-from icy.study.game import COLOURS, Feedback, Game, Picture
+from icy.study.game import COLOURS, AnswerFeedback, Picture, StudyGame
 from icy.study.service.links import TEST, link_mark
 from icy.study.service.pay import bonus_cents, code_of, leave_address, outcome_of
 from icy.study.service.persons import Person
@@ -45,7 +44,7 @@ def person_page(desk: Desk, person: Person, said: str = "") -> Response:
     return _STAGES[stage](desk, person, found, said)
 
 
-def _common(desk: Desk, person: Person, stage: str) -> dict[str, Any]:
+def _common(desk: Desk, person: Person, stage: str) -> dict[str, str]:
     """Return what all pages before the end need."""
     return {
         "action": desk.private(person.token, stage),
@@ -60,7 +59,7 @@ def _now(found: OnFile) -> SimpleNamespace:
     return SimpleNamespace(palette=row["palette"], patterns=bool(row["patterns"]), sound=bool(row["sound"]))
 
 
-def _rule(desk: Desk, game: Game) -> SimpleNamespace:
+def _rule(desk: Desk, game: StudyGame) -> SimpleNamespace:
     """Return what the instructions say of the game."""
     settings, people, t = game.settings, desk.study.plan.people, desk.words.instructions
     length = settings.content.length
@@ -127,7 +126,7 @@ def _game(desk: Desk, person: Person, found: OnFile, said: str) -> Response:
     return desk.page("game", common | given)
 
 
-def told(t: Any, feedback: Feedback) -> str:
+def told(t: SimpleNamespace, feedback: AnswerFeedback) -> str:
     """Return what an answer is told, but for the right code.
 
     Args:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from icy.core.checks import parse_whole
-from icy.study.game import Event
+from icy.study.game import COLOURS, Event
+from icy.study.game.state import EventKind
 from icy.study.service import links, persons, stages
 from icy.study.service.pay import code_of, leave_address
 from icy.study.service.persons import Arrival, Person
 from icy.study.service.platforms import Visit, parameters_of
-from icy.study.service.play import Outcome, act, set_display
+from icy.study.service.play import EventResult, act, set_display
 from icy.study.service.studies import Study
 from icy.study.stimuli import PALETTES
 
@@ -225,111 +225,85 @@ class Deed:
         """Return a field as a whole number; None if it is none."""
         return parse_whole(self.text(name))
 
-    def display(self) -> dict[str, Any]:
-        """Return how the game is to look and sound."""
+    def display(self) -> dict[str, str | int]:
+        """Return how the game is to look."""
         choose, palette = self.desk.study.plan.display.choose, self.text("palette")
-        chosen = {"palette": palette, "patterns": int(self.text("patterns") == "1")}
+        chosen: dict[str, str | int] = {"palette": palette, "patterns": int(self.text("patterns") == "1")}
         return chosen if choose and palette in PALETTES else {}
 
-    def act(self, event: Event, trial: str = "", reaction: int | None = None) -> Outcome | None:
+    def display_and_sound(self) -> dict[str, str | int]:
+        """Return how the game is to look, and whether it is to sound."""
+        return self.display() | {"sound": int(self.text("sound") == "1")}
+
+    def act(self, event: Event, trial: str = "", reaction: int | None = None) -> EventResult | None:
         """Apply an event to the game, if the person is at it."""
         if stages.stage_of(self.desk.study, self.person) != "game":
             return None
         return act(self.desk.study, self.person.id, event, trial, reaction)
 
 
-Action = Callable[[Deed], str]
+Action = Callable[[Deed], str | None]
 
 
-def _demographics(deed: Deed) -> str:
+def _demographics(deed: Deed) -> None:
     t = deed.desk.words.demographics
     accepted = {"age": t.ages, "colour_vision": t.colour_visions}
     answers = {name: deed.text(name) for name, known in accepted.items() if deed.text(name) in known}
     answers["languages"] = deed.text("languages").strip()
     stages.answer_page(deed.desk.study, deed.person, "demographics", answers)
-    return ""
 
 
-def _instructions(deed: Deed) -> str:
-    display = deed.display() | {"sound": int(deed.text("sound") == "1")}
-    stages.read_instructions(deed.desk.study, deed.person, display, deed.text("viewport"))
-    return ""
+def _instructions(deed: Deed) -> None:
+    stages.read_instructions(deed.desk.study, deed.person, deed.display_and_sound(), deed.text("viewport"))
 
 
-def _comprehension(deed: Deed) -> str:
+def _comprehension(deed: Deed) -> None:
     questions = deed.desk.words.comprehension.questions
     given = [deed.text(f"question{n}")[:2] for n in range(1, len(questions) + 1)]
     if deed.number("attempt") == deed.person.attempts:  # else it is a second click
         stages.answer_questions(deed.desk.study, deed.person, given, [str(one.right) for one in questions])
-    return ""
 
 
-def _colours(deed: Deed) -> str:
+def _colours(deed: Deed) -> None:
     known = (*vars(deed.desk.words.colours.names), "unsure")
-    given = [deed.text(f"colour{n}") for n in range(1, len(known))]
+    given = {f"colour {name}": deed.text(f"colour{n}") for n, name in enumerate(COLOURS, 1) if n < len(known)}
     set_display(deed.desk.study, deed.person.id, deed.display())
-    stages.name_colours(deed.desk.study, deed.person, [name if name in known else "" for name in given])
-    return ""
+    answers = {key: name if name in known else "" for key, name in given.items()}
+    stages.answer_page(deed.desk.study, deed.person, "colours", answers)
 
 
-def _game(deed: Deed) -> str:
-    deed.act(Event("start"))
-    return ""
+def _answer(deed: Deed) -> str | None:
+    found = deed.act(Event("answer", deed.text("answer")), deed.text("trial"), deed.number("reaction"))
+    return found.said if found else None
 
 
-def _answer(deed: Deed) -> str:
-    event = Event("answer", deed.text("answer"))
-    found = deed.act(event, deed.text("trial"), deed.number("reaction"))
-    return found.said if found else ""
-
-
-def _next(deed: Deed) -> str:
+def _next(deed: Deed) -> None:
     found = deed.act(Event("next"), deed.text("trial"))
     if found and found.found.is_closed:
         stages.end_game(deed.desk.study, deed.person)
-    return ""
 
 
-def _tab(deed: Deed) -> str:
+def _start(deed: Deed) -> None:
+    deed.act(Event("start"))
+
+
+def _tab(deed: Deed) -> None:
     deed.act(Event("tab", deed.text("tab")))
-    return ""
 
 
-def _view(deed: Deed) -> str:
-    if (at := deed.number("at")) is not None:
-        deed.act(Event("train_view", at=at))
-    return ""
+def _button(kind: EventKind) -> Action:
+    """Return the action of a button, whose page says the number that it showed."""
 
-
-def _cards(kind: Any) -> Action:
-    def change(deed: Deed) -> str:
+    def press(deed: Deed) -> None:
         if (at := deed.number("at")) is not None:
             deed.act(Event(kind, at=at))
-        return ""
 
-    return change
-
-
-def _note(deed: Deed) -> str:
-    kind: Any = deed.text("kind")
-    if kind in ("blur", "paste"):
-        deed.act(Event(kind))
-    return ""
+    return press
 
 
-def _display(deed: Deed) -> str:
-    set_display(deed.desk.study, deed.person.id, deed.display() | {"sound": int(deed.text("sound") == "1")})
-    return ""
-
-
-def _feedback(deed: Deed) -> str:
-    stages.leave_remarks(deed.desk.study, deed.person, deed.text("text"))
-    return ""
-
-
-def _withdraw(deed: Deed) -> str:
-    persons.withdraw(deed.desk.study, deed.person, delete=deed.text("delete") == "1")
-    return ""
+def _note(deed: Deed) -> None:
+    if deed.text("kind") in ("blur", "paste"):
+        deed.act(Event.of_json({"kind": deed.text("kind")}))
 
 
 ACTIONS: Mapping[str, Action] = {
@@ -337,15 +311,15 @@ ACTIONS: Mapping[str, Action] = {
     "instructions": _instructions,
     "comprehension": _comprehension,
     "colours": _colours,
-    "game": _game,
+    "game": _start,
     "answer": _answer,
     "next": _next,
     "tab": _tab,
-    "view": _view,
-    "add": _cards("add"),
-    "remove": _cards("remove"),
+    "view": _button("train_view"),
+    "add": _button("add"),
+    "remove": _button("remove"),
     "note": _note,
-    "display": _display,
-    "feedback": _feedback,
-    "withdraw": _withdraw,
+    "display": lambda deed: set_display(deed.desk.study, deed.person.id, deed.display_and_sound()),
+    "feedback": lambda deed: stages.leave_remarks(deed.desk.study, deed.person, deed.text("text")),
+    "withdraw": lambda deed: persons.withdraw(deed.desk.study, deed.person, delete=deed.text("delete") == "1"),
 }

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 from markdown_it import MarkdownIt
 from markupsafe import Markup
@@ -24,7 +23,7 @@ def languages() -> list[str]:
 
 
 @cache
-def words(language: str) -> Any:
+def words(language: str) -> SimpleNamespace:
     """Return the words of a language, by names that follow one another, as in `words("en").game.send`.
 
     Raises:
@@ -32,16 +31,17 @@ def words(language: str) -> Any:
     """
     if language not in languages():
         raise unknown("language of the pages", language, languages())
-    return _named(tomllib.loads((FOLDER / f"{language}.toml").read_text(encoding="utf-8")))
+    found = tomllib.loads((FOLDER / f"{language}.toml").read_text(encoding="utf-8"))
+    return SimpleNamespace(**{name: _named(value) for name, value in found.items()})
 
 
-def _named(found: Any) -> Any:
+def _named(found: object) -> object:
     if isinstance(found, dict):
         return SimpleNamespace(**{name: _named(value) for name, value in found.items()})
     return [_named(one) for one in found] if isinstance(found, list) else found
 
 
-def fill(text: str, **given: Any) -> str:
+def fill(text: str, **given: object) -> str:
     """Return a text with its {names} filled in."""
     return text.format(**given)
 

@@ -7,13 +7,13 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from icy.study.players.base import StudyPlayer
-from icy.study.players.composer import Composer
+from icy.study.players.player import StudyPlayer
+from icy.study.players.simulated import Composer
 from icy.study.service import Study
-from icy.study.service.robot import Ask, Page, Reply, Robot
 from icy.study.service.web.app import make_app
 from icy.study.service.web.desk import Web
 from icy.study.service.web.limits import Limit
+from tests.study.service.robot import Ask, Page, Reply, Robot
 
 with warnings.catch_warnings(action="ignore"):  # of httpx, which has a successor
     from starlette.testclient import TestClient
@@ -51,13 +51,12 @@ class Browser:
 
     def send(self, form: str, **fields: str) -> Any:
         """Send a form of the page, with some fields filled in."""
-        found = self.page.forms[form]
-        return self.post(found.action, {**found.fields, **fields})
+        return self.post(*self.filled(form, **fields))
 
     @property
     def page(self) -> Page:
         """The page as a simulated player sees it."""
-        return Page.of(self.reply.text)
+        return Page(self.reply.text)
 
     @property
     def text(self) -> str:
@@ -92,6 +91,17 @@ class Browser:
         while "answer" in self.page.forms:
             self.send("answer", answer=text)
             self.send("next")
+
+    def finish(self, address: str = "/pilot") -> None:
+        """Take part to the end."""
+        self.start(address)
+        self.play()
+        self.send("feedback")
+
+    def filled(self, form: str, **fields: str) -> tuple[str, dict[str, str]]:
+        """Return the address and the fields of a form of the page, with some filled in."""
+        found = self.page.forms[form]
+        return found.action, {**found.fields, **fields}
 
     def let(self, robot: Robot, address: str = "/pilot") -> Any:
         """Let a simulated player take part, and return the last page."""

@@ -12,11 +12,10 @@ import pytest
 
 from icy.study.service import Study
 from icy.study.service.audit import audit
-from icy.study.service.play import load
 from icy.study.service.web.desk import Web
 from icy.study.service.web.words import words
 from tests.browsers import driven, why_not
-from tests.study.service.helpers import rows, secrets_of, study
+from tests.study.service.helpers import loaded, rows, secrets_of, study
 from tests.study.service.web.serving import reachable
 from tests.study.service.web.test_security import TELLING
 
@@ -79,16 +78,6 @@ def small(folder: Path, **given: Any) -> Study:
     return study(folder, **{"pages": {"demographics": True}, "people": {"most_bonus_cents": 99}, **given})
 
 
-def only(of: Study) -> str:
-    """The only person of a study."""
-    return str(rows(of, "SELECT id FROM person")[0]["id"])
-
-
-def right_answer(of: Study) -> str:
-    with of.database.reading() as connection:
-        return load(connection, only(of)).state.trial.code
-
-
 # -- a whole game ------------------------------------------------------------------------------------------------------
 
 
@@ -124,7 +113,7 @@ def test_a_whole_game_and_its_whole_traffic(tmp_path: Path) -> None:
     with opened(of, viewport={"width": 1280, "height": 800}) as page:
         traffic = Traffic(page)
         begin(page)
-        secrets, told = {*secrets_of(of, only(of))}, set[str]()
+        secrets, told = {*secrets_of(of)}, set[str]()
         for number in range(50):
             if number % 5 == 0:
                 page.keyboard.press("Escape")
@@ -137,7 +126,7 @@ def test_a_whole_game_and_its_whole_traffic(tmp_path: Path) -> None:
             found = [secret for secret in secrets - told if re.search(rf"\b{secret}\b", before)]
             assert found == [], (number, found)
             assert not any(word in before.lower() for word in TELLING)
-            page.get_by_label(T.game.question).fill(right_answer(of) if number % 2 else "redcir")
+            page.get_by_label(T.game.question).fill(loaded(of).state.trial.code if number % 2 else "redcir")
             page.keyboard.press("Enter")
             go_on = page.get_by_role("button", name=T.game.finish if number == 49 else T.game.next)
             go_on.wait_for()

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from icy.study.service.audit import audit
-from icy.study.service.robot import Ask, Reply
 from tests.study.service.helpers import pid, plan, rows, study
+from tests.study.service.robot import Ask, Reply
 from tests.study.service.web.helpers import robot, without_limits
 from tests.study.service.web.serving import free_port
 

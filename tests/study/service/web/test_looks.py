@@ -16,9 +16,9 @@ import pytest
 from icy.study.service.links import link_mark
 from icy.study.service.web.words import words
 from tests.browsers import why_not
-from tests.study.service.helpers import finish, pid, started, study
+from tests.study.service.helpers import finish, loaded, pid, started, study
 from tests.study.service.web.helpers import without_limits
-from tests.study.service.web.test_browser import begin, opened, play, press, right_answer, small
+from tests.study.service.web.test_browser import begin, opened, play, press, small
 
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(bool(why_not()), reason=why_not())]
 
@@ -74,7 +74,7 @@ def test_axe_finds_nothing_from_consent_to_the_end(width: int, scheme: str, tmp_
         page.locator("summary").click()
         look("colours-and-sound")
         for name in ("wrong", "right", "held-out"):
-            page.get_by_label(T.game.question).fill(right_answer(of) if name == "right" else "abc")
+            page.get_by_label(T.game.question).fill(loaded(of).state.trial.code if name == "right" else "abc")
             press(page, T.game.send)
             page.get_by_role("button", name=T.game.next).wait_for()
             look(name)

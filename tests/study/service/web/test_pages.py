@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,32 +11,13 @@ import pytest
 from icy.study.service import Study
 from icy.study.service.audit import audit
 from icy.study.service.links import pass_test
-from icy.study.service.play import load
 from icy.study.service.progress import progress
 from icy.study.service.web.words import words
-from tests.study.service.helpers import pid, rows, study, write
+from tests.study.service.helpers import loaded, pid, rows, study, write
 from tests.study.service.web.helpers import RIGHT, Browser, browsing, robot
 
 T = words("en")
 GIVE_BACK = getattr(T.declined, "return")
-
-
-@pytest.fixture
-def of(tmp_path: Path) -> Study:
-    return study(tmp_path)
-
-
-@pytest.fixture
-def browser(of: Study) -> Iterator[Browser]:
-    with browsing(of) as found:
-        yield found
-
-
-def code(of: Study) -> str:
-    """The right answer to the item on screen."""
-    (row,) = rows(of, "SELECT id FROM person")
-    with of.database.reading() as connection:
-        return load(connection, row["id"]).state.trial.code
 
 
 def heading(browser: Browser) -> str:
@@ -145,11 +125,11 @@ def test_a_second_attempt_may_be_right(browser: Browser) -> None:
 
 def test_right_and_wrong_answers_are_told(browser: Browser, of: Study) -> None:
     browser.start()
-    right = code(of)
+    right = loaded(of).state.trial.code
     browser.send("answer", answer=right)
     assert "Yes! You get 1 point." in browser.text
     browser.send("next")
-    right = code(of)
+    right = loaded(of).state.trial.code
     browser.send("answer", answer="abc")
     assert re.search(rf'{T.game.wrong} <b class="code" translate="no">{right}</b>', browser.text)
     assert re.search(rf'{T.game.yours} <b class="code" translate="no">abc</b>', browser.text)
@@ -160,7 +140,7 @@ def test_a_held_out_item_tells_no_code(browser: Browser, of: Study) -> None:
     for _ in range(2):
         browser.send("answer", answer="abc")
         browser.send("next")
-    right = code(of)
+    right = loaded(of).state.trial.code
     browser.send("answer", answer="abc")
     assert T.game.wrong_untold in browser.text
     assert right not in browser.text
@@ -306,8 +286,8 @@ def test_agreeing_twice_is_one_person(tmp_path: Path) -> None:
     of = study(tmp_path, platform={"name": "prolific"})
     with browsing(of) as browser:
         browser.get(f"/pilot?PROLIFIC_PID={pid(1)}")
-        form = browser.page.forms["enter"]
-        links = {browser.post(form.action, {**form.fields, "agree": "1"}).url for _ in range(2)}
+        action, data = browser.filled("enter", agree="1")
+        links = {browser.post(action, data).url for _ in range(2)}
     assert len(links) == len(rows(of, "SELECT * FROM person")) == 1
 
 
@@ -377,8 +357,7 @@ def test_other_devices_can_be_left_out(tmp_path: Path) -> None:
         assert "does not work on a phone" in browser.text
         assert GIVE_BACK not in browser.text
         browser.get("/pilot")
-        form = browser.page.forms["enter"]
-        browser.post(form.action, {**form.fields, "agree": "1"}, headers=phone)
+        browser.post(*browser.filled("enter", agree="1"), headers=phone)
         assert "does not work on a phone" in browser.text
         browser.enter()
     assert [row["device"] for row in rows(of, "SELECT * FROM person")] == ["computer"]
@@ -402,9 +381,7 @@ def test_prolific_gets_its_people_back(tmp_path: Path) -> None:
     with browsing(of) as browser:
         browser.get("/pilot")
         assert T.refused.no_id in browser.text
-        browser.start(f"/pilot?PROLIFIC_PID={pid(1)}&STUDY_ID=s&SESSION_ID=t")
-        browser.play()
-        browser.send("feedback")
+        browser.finish(f"/pilot?PROLIFIC_PID={pid(1)}&STUDY_ID=s&SESSION_ID=t")
         assert 'href="https://app.prolific.com/submissions/complete?cc=C1DONE"' in browser.text
     assert rows(of, "SELECT external, kept_json FROM external_id") == [
         {"external": pid(1), "kept_json": '{"study": "s", "session": "t"}'}
@@ -437,9 +414,7 @@ def test_mturk_works_by_link_and_code_as_well(tmp_path: Path) -> None:
     of = study(tmp_path, platform={"name": "mturk"}, state="open")
     pass_test(of)
     with browsing(of) as browser:
-        browser.start("/pilot?workerId=A1&turkSubmitTo=https://evil.example&assignmentId=X")
-        browser.play()
-        browser.send("feedback")
+        browser.finish("/pilot?workerId=A1&turkSubmitTo=https://evil.example&assignmentId=X")
         assert "evil.example" not in browser.text
         assert T.done.copy in browser.text
 
@@ -449,9 +424,7 @@ def test_sona_and_others_get_their_return_address(tmp_path: Path) -> None:
     of = study(tmp_path, platform=platform, state="open")
     pass_test(of)
     with browsing(of) as browser:
-        browser.start("/pilot?survey_code=77")
-        browser.play()
-        browser.send("feedback")
+        browser.finish("/pilot?survey_code=77")
         assert 'href="https://x.example/credit?survey_code=77"' in browser.text
 
 
@@ -459,9 +432,7 @@ def test_a_kiosk_goes_back_to_its_start(tmp_path: Path) -> None:
     of = study(tmp_path, platform={"name": "kiosk"})
     with browsing(of) as browser:
         for _ in range(2):
-            browser.start("/pilot?id=always-the-same")
-            browser.play()
-            browser.send("feedback")
+            browser.finish("/pilot?id=always-the-same")
             assert '<a class="button" href="/pilot" data-return="60">' in browser.text
     assert len(rows(of, "SELECT * FROM person")) == 2
 

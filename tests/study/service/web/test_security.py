@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import pytest
 
 from icy.study.game import Event, normalised
 from icy.study.service import Study
-from icy.study.service.play import OnFile, act, load
+from icy.study.service.play import act
 from icy.study.service.serve import Serving
 from icy.study.service.sites import host_name
 from icy.study.service.web import pages
@@ -22,30 +21,10 @@ from icy.study.service.web.app import make_app
 from icy.study.service.web.desk import Desk
 from icy.study.service.web.guard import HEADERS, MOST_BODY, POLICY, is_same_site
 from icy.study.service.web.limits import Limit
-from tests.study.service.helpers import Clock, answer, finish, on, rows, secrets_of, started, study
+from tests.study.service.helpers import Clock, answer, finish, loaded, on, rows, secrets_of, started, study
 from tests.study.service.web.helpers import HOST, Browser, TestClient, browsing, served, without_limits
 
 TELLING = ("meaning", "held", "holdout", "seed", "exposure", "answerable", "expected")
-
-
-@pytest.fixture
-def of(tmp_path: Path) -> Study:
-    return study(tmp_path)
-
-
-@pytest.fixture
-def browser(of: Study) -> Iterator[Browser]:
-    with browsing(of) as found:
-        yield found
-
-
-def loaded(of: Study, person: str) -> OnFile:
-    with of.database.reading() as connection:
-        return load(connection, person)
-
-
-def person_id(of: Study) -> str:
-    return str(rows(of, "SELECT id FROM person")[0]["id"])
 
 
 # -- no reply tells what it should not ---------------------------------------------------------------------------------
@@ -55,7 +34,7 @@ def person_id(of: Study) -> str:
 def test_before_an_answer_is_graded_nothing_tells_it(browser: Browser, of: Study) -> None:
     """All that came back so far, headers and addresses too, is searched before every answer."""
     browser.start()
-    secrets, told = {*secrets_of(of, person_id(of))}, set[str]()
+    secrets, told = {*secrets_of(of)}, set[str]()
     while "answer" in browser.page.forms:
         for secret in secrets - told:
             assert not [text for _, text in browser.seen if re.search(rf"\b{secret}\b", text)], secret
@@ -145,7 +124,7 @@ def test_the_condition_is_the_servers_choice(of: Study) -> None:
     with browsing(of) as browser:
         browser.get(f"/pilot?{wanted}")
         browser.send("enter", agree="1", **dict(part.split("=") for part in wanted.split("&")))
-        game = loaded(of, person_id(of))
+        game = loaded(of)
     assert (game.row["slot"], game.row["instance"]) == (0, 0)
     assert wanted not in browser.text
 
@@ -171,7 +150,7 @@ def test_nothing_but_the_files_of_the_pages_is_served(browser: Browser) -> None:
 
 def test_answers_are_read_kindly_and_kept_as_typed(browser: Browser, of: Study) -> None:
     browser.start()
-    code = loaded(of, person_id(of)).state.trial.code
+    code = loaded(of).state.trial.code
     typed = "  " + "".join(chr(ord(letter) + 0xFEE0) for letter in code.upper()) + " "  # wide letters, as of Japanese
     assert normalised(typed) == code
     browser.send("answer", answer=typed)
@@ -203,11 +182,10 @@ def test_what_people_type_is_shown_as_text(tmp_path: Path) -> None:
 )
 def test_forms_of_other_sites_are_refused(headers: dict[str, str], browser: Browser, of: Study) -> None:
     browser.start()
-    form = browser.page.forms["answer"]
     given = {name: value for name, value in headers.items() if value}
     if not headers["origin"]:
         del browser.client.headers["origin"]
-    assert browser.post(form.action, {**form.fields, "answer": "abc"}, headers=given).status_code == 403
+    assert browser.post(*browser.filled("answer", answer="abc"), headers=given).status_code == 403
     assert rows(of, "SELECT state FROM trial") == [{"state": "open"}]
 
 
@@ -216,19 +194,17 @@ def test_forms_of_other_sites_are_refused(headers: dict[str, str], browser: Brow
 )
 def test_forms_of_our_own_pages_are_taken(headers: dict[str, str], browser: Browser) -> None:
     browser.start()
-    form = browser.page.forms["answer"]
     if "origin" not in headers:
         del browser.client.headers["origin"]
-    assert browser.post(form.action, {**form.fields, "answer": "abc"}, headers=headers).status_code == 200
+    assert browser.post(*browser.filled("answer", answer="abc"), headers=headers).status_code == 200
 
 
 def test_behind_a_proxy_the_site_is_the_one_that_people_use(of: Study) -> None:
     with browsing(of, without_limits(base_url="https://study.example")) as browser:
         browser.get("/pilot")
-        form = browser.page.forms["enter"]
-        data = {**form.fields, "agree": "1"}
-        assert browser.post(form.action, data).status_code == 403  # of http://study.example
-        assert browser.post(form.action, data, headers={"origin": "https://study.example"}).status_code == 200
+        action, data = browser.filled("enter", agree="1")
+        assert browser.post(action, data).status_code == 403  # of http://study.example
+        assert browser.post(action, data, headers={"origin": "https://study.example"}).status_code == 200
 
 
 SAME_SITES = [
@@ -332,9 +308,8 @@ def test_the_page_of_information_is_good_for_a_day(tmp_path: Path) -> None:
     of = study(tmp_path, clock)
     with browsing(of) as browser:
         browser.get("/pilot")
-        form = browser.page.forms["enter"]
         clock.wait(hours=25)
-        assert browser.post(form.action, {**form.fields, "agree": "1"}).status_code == 403
+        assert browser.post(*browser.filled("enter", agree="1")).status_code == 403
         browser.enter()
     (row,) = rows(of, "SELECT * FROM person")
     assert row["first_seen"] < row["consented"]
@@ -400,9 +375,7 @@ def test_the_policy_lets_nothing_in_from_elsewhere() -> None:
 
 
 def test_no_page_asks_third_parties(browser: Browser) -> None:
-    browser.start()
-    browser.play()
-    browser.send("feedback")
+    browser.finish()
     texts = [text for _, text in browser.seen]
     texts += [browser.client.get(f"/static/{name}").text for name in ("study.css", "study.js")]
     for text in texts:
@@ -433,9 +406,8 @@ def test_one_person_cannot_ask_for_everything(of: Study) -> None:
 def test_newcomers_cannot_flood_a_study(of: Study) -> None:
     with browsing(of, without_limits(newcomers=Limit(rate=0, burst=2))) as browser:
         browser.get("/pilot")
-        form = browser.page.forms["enter"]
-        data = {**form.fields, "agree": "1"}
-        assert [browser.post(form.action, data).status_code for _ in range(3)] == [200, 200, 429]
+        action, data = browser.filled("enter", agree="1")
+        assert [browser.post(action, data).status_code for _ in range(3)] == [200, 200, 429]
 
 
 def test_limits_forget_who_came_long_ago() -> None:
@@ -450,15 +422,14 @@ def test_programs_are_told_from_people(tmp_path: Path) -> None:
     of = study(tmp_path, clock, pages={"least_seconds": 2})
     with browsing(of) as browser:
         browser.get("/pilot")
-        form = browser.page.forms["enter"]
-        data = {**form.fields, "agree": "1"}
-        assert browser.post(form.action, data).status_code == 400  # at once
+        action, data = browser.filled("enter", agree="1")
+        assert browser.post(action, data).status_code == 400  # at once
         assert "very fast" in browser.text
         clock.wait(seconds=3)
-        assert browser.post(form.action, {**data, "website": "x"}).status_code == 400  # a field that people do not see
-        assert browser.post(form.action, form.fields).status_code == 400  # without agreeing
+        assert browser.post(action, {**data, "website": "x"}).status_code == 400  # a field that people do not see
+        assert browser.post(action, {**data, "agree": ""}).status_code == 400  # without agreeing
         assert rows(of, "SELECT * FROM person") == []
-        assert browser.post(form.action, data).status_code == 200
+        assert browser.post(action, data).status_code == 200
 
 
 # -- the researcher's page ---------------------------------------------------------------------------------------------
@@ -518,9 +489,7 @@ def test_other_names_of_the_machine_are_refused(of: Study) -> None:
 def test_no_address_and_no_browser_name_is_stored(of: Study) -> None:
     agent = "Mozilla/5.0 (X11; Strange) Unlikely/77.7"
     with browsing(of, client=("198.51.100.23", 4711), headers={"origin": HOST, "user-agent": agent}) as browser:
-        browser.start()
-        browser.play()
-        browser.send("feedback")
+        browser.finish()
     of.database.scrub()
     held = b"".join(path.read_bytes() for path in of.database.path.parent.iterdir())
     for trace in (b"198.51.100.23", b"Unlikely", b"Strange"):  # not the port: a time may hold the same digits
@@ -550,8 +519,7 @@ def test_faults_tell_nothing_of_the_inside(of: Study, monkeypatch: pytest.Monkey
     with browsing(of, raise_server_exceptions=False) as browser:
         browser.start()
         monkeypatch.setattr(pages, "told", broken)
-        form = browser.page.forms["answer"]
-        reply = browser.post(form.action, {**form.fields, "answer": "abc"})
+        reply = browser.post(*browser.filled("answer", answer="abc"))
         assert reply.status_code == 500
         assert "secret" not in reply.text
         assert "Nothing that you did before is lost" in reply.text

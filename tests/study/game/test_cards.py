@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from icy.study.game import Bag, Event, GameSettings, instance_of
-from icy.study.game.course import card_order, designed, draw
+from icy.study.game import Bag, Event, StudyGameSettings, instance_of
+from icy.study.game.cards import card_order, designed, draw
 
 from .helpers import game_of, play_out
 
@@ -20,7 +20,7 @@ TESTS = {29: 5, 39: 6, 49: 8}  # cards when a held-out item is asked, of the def
 @pytest.mark.parametrize("seeds", [range(500), pytest.param(range(10_000), marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ["synth", "eng"])
 def test_every_held_out_value_is_in_two_cards_by_its_test(name: str, seeds: range) -> None:
-    settings = GameSettings(dataset=name)
+    settings = StudyGameSettings(dataset=name)
     values, size = settings.content.values, settings.content.space.size
     for seed in seeds:
         instance = instance_of(settings, seed)
@@ -34,7 +34,7 @@ def test_every_held_out_value_is_in_two_cards_by_its_test(name: str, seeds: rang
 
 
 def test_the_first_six_cards_are_as_designed() -> None:
-    settings = GameSettings(dataset="eng")
+    settings = StudyGameSettings(dataset="eng")
     instance = instance_of(settings, 3)
     (c0, s0), (c1, s1), (c2, s2) = (divmod(m, 5) for m in instance.held_out)
     pairs = [(c0, s1), (c1, s0), (c0, s2), (c2, s0), (c1, s2), (c2, s1)]
@@ -42,7 +42,7 @@ def test_the_first_six_cards_are_as_designed() -> None:
 
 
 def test_persons_of_an_instance_get_other_cards_after_the_first_six() -> None:
-    settings = GameSettings(dataset="eng")
+    settings = StudyGameSettings(dataset="eng")
     instance = instance_of(settings, 0)
     orders = {card_order(settings, instance, seed) for seed in range(20)}
     assert len({order[:6] for order in orders}) == 1
@@ -50,7 +50,7 @@ def test_persons_of_an_instance_get_other_cards_after_the_first_six() -> None:
 
 
 def test_fewer_held_out_items_are_joined_with_other_values() -> None:
-    settings = GameSettings(dataset="eng", held_out_at=(20,))
+    settings = StudyGameSettings(dataset="eng", held_out_at=(20,))
     instance = instance_of(settings, 0)
     colour, shape = divmod(instance.held_out[0], 5)
     first = designed(settings, instance, seed=0)

@@ -14,7 +14,7 @@ Item = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Seat:
+class StudySeat:
     """What a player is given before it plays.
 
     Attributes:
@@ -46,7 +46,7 @@ class StudyPlayer(ABC):
 
     adds = False
 
-    def begin(self, seat: Seat) -> None:
+    def begin(self, seat: StudySeat) -> None:
         """Take a seat; called once, before anything is shown."""
         self.seat = seat
 

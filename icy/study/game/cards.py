@@ -7,11 +7,11 @@ from itertools import combinations
 from icy.core.streams import stream
 
 from .instances import Instance
-from .settings import LEAST_DESIGNED, GameSettings
+from .settings import LEAST_DESIGNED, StudyGameSettings
 from .state import Bag
 
 
-def card_order(settings: GameSettings, instance: Instance, seed: int) -> tuple[int, ...]:
+def card_order(settings: StudyGameSettings, instance: Instance, seed: int) -> tuple[int, ...]:
     """Return the meanings of all cards, in the order in which they are added.
 
     Where held-out items are the next cards of the player's own course, these are all meanings.
@@ -29,7 +29,7 @@ def card_order(settings: GameSettings, instance: Instance, seed: int) -> tuple[i
     return (*first, *_shuffled(rest, seed, "cards"))
 
 
-def designed(settings: GameSettings, instance: Instance, seed: int) -> tuple[int, ...]:
+def designed(settings: StudyGameSettings, instance: Instance, seed: int) -> tuple[int, ...]:
     """Return the cards that show every colour and shape of the held-out items in two cards.
 
     Held-out item i has colour i and shape i, of a numbering of its own; where there are fewer than three, others
