@@ -34,7 +34,7 @@ def git_revision() -> str | None:
         return None
     try:
         revision = _git(root, "rev-parse", "HEAD")
-        return revision + ("+changes" if _git(root, "status", "--porcelain") else "")
+        return revision + ("+changes" if _git(root, "--no-optional-locks", "status", "--porcelain") else "")
     except (OSError, subprocess.SubprocessError):
         return None
 
