@@ -1,7 +1,9 @@
 """Specs: everything that a user can ask for, one dataclass per function of the library.
 
 The fields of a spec are the arguments of the function and, with `-` for `_`, the options of the command; the text under
-"Attributes" is their help.
+"Attributes" is their help. The metadata of a field says what differs on the command line: `flags` in place of `--name`;
+`metavar`; `help`; `completes`, a function of `icy.cli.completion`; `names` in place of those of its type; `minimum` of
+a number; `exponents` for numbers such as 1e6; and no `brackets` around names.
 """
 
 from __future__ import annotations
@@ -15,8 +17,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from icy.core.docs import described, spell_out_arguments
 from icy.core.errors import unknown
+from icy.core.fields import setting
 
-from .options import (
+from .protocols import SCRATCH
+from .settings import STACKINGS
+from .types import (
     Engine,
     Grammars,
     Numbers,
@@ -30,15 +35,22 @@ from .options import (
     SideName,
     Spaces,
     SplitName,
+    SymbolsName,
     TrackerName,
 )
-from .protocols import SCRATCH
-from .settings import SymbolsName
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 RETRIES = 2
+# How options of several specs appear on the command line.
+MODELS = MappingProxyType({"flags": ("--model", "-m"), "metavar": "NAME", "completes": "models"})
+SEEDS = MappingProxyType(
+    {"metavar": "N|N,N,...", "help": "how many, counted from 123 as in the papers, or which: 1,2 or 123-127."}
+)
+CHANGES = MappingProxyType(
+    {"flags": ("--set",), "help": "a change to the preset's training settings, as in learning_rate=0.002."}
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,16 +86,22 @@ class RunSpec:
 
     quick: bool = False
     device: str = "auto"
-    workers: int | None = None
-    runner: RunnerName = "local"
-    per_gpu: int = 1
-    engine: Engine = "auto"
-    out: str | Path = "icy-results"
-    rerun: Rerun = "missing"
-    start: Paths = ()
+    workers: int | None = setting(None, minimum=1)
+    runner: RunnerName = setting("local", brackets=False)
+    per_gpu: int = setting(1, minimum=1)
+    engine: Engine = setting(
+        "auto",
+        metavar=f"{'|'.join(STACKINGS)}[+plain|+graph]",
+        help="how replicates are trained; +graph, one CUDA graph per update, +plain, none.",
+    )
+    out: str | Path = setting("icy-results", flags=("--out", "-o"), metavar="FOLDER")
+    rerun: Rerun = setting("missing", brackets=False)
+    start: Paths = setting((), flags=("--from",), metavar="PACK")
     keep_models: bool = False
-    plugin: Paths = ()
-    track: TrackerName | Iterable[TrackerName] = ()
+    plugin: Paths = setting((), metavar="FILE")
+    track: TrackerName | Iterable[TrackerName] = setting(
+        (), help="show every result there too, in files under FOLDER/tracking."
+    )
 
     @classmethod
     def asked(cls, **given: Any) -> Self:
@@ -194,25 +212,36 @@ class ProbeSpec(RunSpec):
     small = MappingProxyType({"meanings": "3x4", "word_length": 2, "seeds": 2, "hidden": 32})
     axes = ("protocol", "meanings", "vocab_size", "word_length", "representation", "preset")
 
-    model: str | Iterable[str]
-    grammar: Grammars = "all"
+    model: str | Iterable[str] = field(metadata=MODELS)
+    grammar: Grammars = setting(
+        "all",
+        flags=("--grammar", "-g"),
+        metavar="NAME",
+        completes="files_and_grammars",
+        help='names, chains (rot+perm) or wildcards, or files of languages (emerged.csv), repeatable; "all" is every '
+        "grammar that the side can use.",
+    )
     protocol: Protocols = "acquire"
-    meanings: Spaces = "5x10"
-    vocab_size: Numbers = 4
-    word_length: Numbers = 4
-    seeds: Numbers = 3
-    word_seeds: Numbers | None = None
+    meanings: Spaces = setting("5x10", metavar="AxK[,...]")
+    vocab_size: Numbers = setting(4, metavar="V[,...]", help="number of tokens, V.")
+    word_length: Numbers = setting(4, metavar="w[,...]")
+    seeds: Numbers = setting(3, **SEEDS)
+    word_seeds: Numbers | None = setting(
+        None,
+        metavar="N|N,N,...",
+        help="seeds of the words alone, each a row with all --seeds, which then vary weights and the meanings drawn.",
+    )
     target: float | None = None
     cap: float | None = None
     max_updates: int | None = None
     held_out: float = 0.2
-    split: SplitName = "random"
-    hidden: Numbers = 128
+    split: SplitName = setting("random", brackets=False)
+    hidden: Numbers = setting(128, metavar="E[,...]", help="hidden size E, or several, each a row of its own: 64,128.")
     representation: Representations = "soft"
-    symbols: SymbolsName | None = None
+    symbols: SymbolsName | None = setting(None, brackets=False)
     preset: Presets = "default"
-    options: Mapping[str, Any] = field(default_factory=dict)
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = setting({}, flags=("--option",), help="a further argument of the models.")
+    settings: Mapping[str, Any] = setting({}, **CHANGES)
 
     def __post_init__(self) -> None:
         _set_symbols(self)
@@ -237,12 +266,12 @@ class SweepSpec(ProbeSpec):
 
     function = "icy.sweep"
 
-    model: str | Iterable[str] = ()
+    model: str | Iterable[str] = setting((), **MODELS)
     side: SideName | None = None
     kind: str = "probe"
     parts: Sequence[Mapping[str, Any]] = ()
-    shard: str | None = None
-    retries: int = RETRIES
+    shard: str | None = setting(None, metavar="i/n")
+    retries: int = setting(RETRIES, minimum=0)
     order: OrderName = "longest"
 
 
@@ -291,27 +320,37 @@ class EndToEndSpec(RunSpec):
         *("representation", "pretrain_representation", "meanings", "vocab_size", "word_length", "hidden", "preset"),
     )
 
-    sender: str | Iterable[str]
-    receiver: str | Iterable[str]
-    pretrain: Grammars = SCRATCH
+    sender: str | Iterable[str] = field(metadata={**MODELS, "flags": ("--sender", "-s")})
+    receiver: str | Iterable[str] = field(metadata={**MODELS, "flags": ("--receiver", "-r")})
+    pretrain: Grammars = setting(
+        SCRATCH,
+        metavar="GRAMMAR|none",
+        completes="files_and_grammars",
+        help="grammars, or files of languages, that both sides learn first, each in a run of its own, repeatable; or "
+        "none, from scratch.",
+    )
     representation: Representations = "soft"
     steps: int | None = None
     cap: float = 20
     most: int = 10_000
     target: float = 0.99
     pretrain_representation: Representations = "soft"
-    pretrained: str | Path | None = None
+    pretrained: str | Path | None = setting(None, metavar="RESULTS")
     report_every: int = 100
-    meanings: Spaces = "5x10"
-    vocab_size: Numbers = 4
-    word_length: Numbers = 4
-    seeds: Numbers = 3
-    hidden: Numbers = 128
-    symbols: SymbolsName | None = None
+    meanings: Spaces = setting("5x10", metavar="AxK[,...]")
+    vocab_size: Numbers = setting(4, metavar="V[,...]", help="number of tokens, V.")
+    word_length: Numbers = setting(4, metavar="w[,...]")
+    seeds: Numbers = setting(3, **SEEDS)
+    hidden: Numbers = setting(128, metavar="E[,...]")
+    symbols: SymbolsName | None = setting(None, brackets=False)
     preset: Presets = "default"
-    sender_options: Mapping[str, Any] = field(default_factory=dict)
-    receiver_options: Mapping[str, Any] = field(default_factory=dict)
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    sender_options: Mapping[str, Any] = setting(
+        {}, flags=("--sender-option",), help="a further argument of the senders, as in layers=2."
+    )
+    receiver_options: Mapping[str, Any] = setting(
+        {}, flags=("--receiver-option",), help="a further argument of the receivers."
+    )
+    settings: Mapping[str, Any] = setting({}, **CHANGES)
 
     def __post_init__(self) -> None:
         _set_symbols(self)
@@ -336,9 +375,11 @@ class ReproduceSpec(RunSpec):
     small = MappingProxyType({"seeds": 1})
 
     table: str
-    only: str | Iterable[str] = ()
-    grammar: str | Iterable[str] = ()
-    representation: Representations = ()
-    seeds: Numbers | None = None
-    observations: int | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    only: str | Iterable[str] = setting((), metavar="NAME[,NAME]", completes="models")
+    grammar: str | Iterable[str] = setting((), flags=("--grammar", "-g"), metavar="NAME", completes="grammars")
+    representation: Representations = setting((), names=("soft", "gumb", "discr"))
+    seeds: Numbers | None = setting(None, **SEEDS)
+    observations: int | None = setting(None, metavar="N", exponents=True)
+    settings: Mapping[str, Any] = setting(
+        {}, flags=("--set",), help="a change to the settings of the preset, as in check_every=400."
+    )

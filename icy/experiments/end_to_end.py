@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Unpack, cast
 
-from icy.config.options import EndToEndOptions, Grammars
+from icy.config.options import EndToEndOptions
 from icy.config.protocols import BASELINE, SCRATCH, EndToEndProtocol
 from icy.config.settings import settings_for
 from icy.config.specs import EndToEndSpec, spell_out
+from icy.config.types import Grammars
 from icy.core.checks import seed_list
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.registry import Entry, registry

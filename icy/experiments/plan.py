@@ -6,9 +6,10 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 from icy.config.specs import RunSpec
+from icy.config.types import RunnerName
 from icy.core.devices import resolve_device
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.provenance import usable_cores
@@ -26,7 +27,7 @@ from .combinations import combinations
 from .idle import tell_idle
 
 log = logging.getLogger(__name__)
-RUNNERS = ("local", "ray")
+RUNNERS = get_args(RunnerName)
 ON_CLUSTERS = ("auto", "cpu", "cuda")  # devices
 
 

@@ -21,7 +21,7 @@ from .final import evaluate_agents
 from .kept import KeptAgents, kept_agents
 from .oracles import ORACLES, make_oracle
 from .playing import Agents, Learned
-from .settings import LearningSettings
+from .settings import GamesLearningSettings
 from .setup import Setup
 from .spoken import Spoken
 from .turn_settings import TurnSettings
@@ -74,7 +74,7 @@ class Player:
     def game(self) -> str:
         """The game and its evaluation in words: if the texts are equal, scores can be compared."""
         setup, turns = self.setup, self.setup.of_turns(self.distractor_kind)
-        learning = differing(setup.learning, LearningSettings())
+        learning = differing(setup.learning, GamesLearningSettings())
         settings = {
             **{f"world.{name}": value for name, value in setup.world_options.items()},
             "message_length": setup.message_length,

@@ -17,7 +17,7 @@ from icy.training.job import Replicate
 
 from .job import GameJob
 from .presets import find_preset
-from .settings import LearningSettings
+from .settings import GamesLearningSettings
 from .setup import Setup, require_words, usual_perception, usual_word_size
 from .spec import GamesSpec
 from .trial import CHANNELS, require_fitting_parts
@@ -129,7 +129,7 @@ class Asked:
             sender=registry.get(sender, SIDES[0]).name,
             receiver=registry.get(receiver, SIDES[1]).name,
             perception=_perception(values["perception"], made),
-            learning=LearningSettings(**checked(LearningSettings, values[OF_LEARNING], "setting of games")),
+            learning=GamesLearningSettings(**checked(GamesLearningSettings, values[OF_LEARNING], "setting of games")),
             steps=whole_number("number of updates", values["steps"]),
             sender_sees=_one_of("what a sender sees", values["sender_sees"], ("targets", "both")),
             sender_hidden=whole_number("hidden size of the sender", values["sender_hidden"]),

@@ -8,8 +8,7 @@ from torch import nn
 
 from icy.core.errors import unknown
 from icy.core.streams import stream_key
-from icy.s2b.options import Query
-from icy.s2b.settings import QUERIES, GameSettings
+from icy.s2b.settings import QUERIES, GameSettings, Query
 
 DEALT_AT_ONCE = 1024  # episodes, as dealing many at once is faster
 TRAINING = 2**40  # seeds of training episodes begin here, far from those of evaluations

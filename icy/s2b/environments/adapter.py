@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from inspect import signature
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 from gymnasium.vector import AutoresetMode
@@ -29,7 +29,8 @@ from .spaces import (
     privileged,
 )
 
-RENDER_MODES = ("ansi", "rgb_array")
+RenderMode = Literal["ansi", "rgb_array"]
+RENDER_MODES = get_args(RenderMode)
 METADATA: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": 1}
 NO_SCORE = -1.0  # in infos, until an episode has played a game that the score is of
 OF_MANY: dict[str, Any] = {**METADATA, "autoreset_mode": AutoresetMode.NEXT_STEP}

@@ -52,13 +52,9 @@ LABELS = {"speaker": "speaker", "shots": "S", "samples": "O"}
 LEARNING = ("epochs", "batch", "learning_rate", "width", "hidden", "loss", "impatient")
 
 learning_options = together(
-    OF.option("epochs", type=int),
-    OF.option("batch", type=int),
-    OF.option("learning_rate", type=float),
-    OF.option("width", type=int),
-    OF.option("hidden", type=int),
+    *map(OF.option, ("epochs", "batch", "learning_rate", "width", "hidden")),
     OF.option("loss", type=click.Choice(LOSSES)),
-    click.option("--impatient/--patient", "impatient", default=True, show_default=True, help=OF.described("impatient")),
+    OF.option("impatient", "--impatient/--patient"),
 )
 
 

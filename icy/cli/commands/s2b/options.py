@@ -31,8 +31,7 @@ from icy.core.errors import IncompatibleError, InvalidSettingError, quoted
 from icy.core.fields import differing
 from icy.core.registry import LISTENER, registry
 from icy.core.text import counted
-from icy.s2b.settings import COMPATS, GAME_KINDS, MASKS, ORDERS, OWNERS, QUERIES, SPLITS, VIEWS, GameSettings
-from icy.s2b.stimuli import REPRESENTATIONS, TRUNCATIONS
+from icy.s2b.settings import COMPATS, GameSettings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,40 +80,19 @@ def game_options(several: bool = False) -> Decorator:
     """Add an option per setting of the game; with `several`, those of SWEPT take lists."""
     swept: dict[str, Any] = {"cls": Several} if several else {"type": click.IntRange(min=0)}
     also = " Several: 1,2,4." if several else ""
-    described = {name: OF.described(name) for name in SWEPT}
     return together(
-        *(
-            click.option(
-                f"--{name}", **swept, metavar="N", default=getattr(GameSettings, name), show_default=True,
-                help=described[name] + also,
-            )
-            for name in SWEPT
-        ),
+        *(OF.option(name, help=OF.described(name) + also, metavar="N", **swept) for name in SWEPT),
         click.option("--values", type=Values(), metavar="N|N-M", default="2-5", show_default=True,
                      help="Numbers of values of a dimension, V_min-V_max."),
-        OF.option("dimensions", type=int),
-        OF.option("rounds", type=int),
-        OF.option("vocab_size", type=int),
-        OF.option("length", type=int),
+        *map(OF.option, ("dimensions", "rounds", "vocab_size", "length")),
         click.option("--ratio", type=Ratio(), metavar="SHARE|even", default=0.5, show_default=True,
                      help="How often the listener of a descriptive game sees the target's meaning; even: 1 in K + 2."),
-        OF.option("query", type=click.Choice(QUERIES)),
-        OF.option("query_order", type=click.Choice(ORDERS)),
-        OF.option("query_of", type=click.Choice(OWNERS)),
-        OF.option("view", type=click.Choice(VIEWS)),
-        OF.option("representation", type=click.Choice(REPRESENTATIONS)),
-        OF.option("truncate", type=click.Choice(TRUNCATIONS)),
-        OF.option("masks", type=click.Choice(MASKS)),
+        *map(OF.option, ("query", "query_order", "query_of", "view", "representation", "truncate", "masks")),
         *(
-            click.option(f"--{name.replace('_', '-')}/--no-{name.replace('_', '-')}", name,
-                         default=getattr(GameSettings, name), show_default=True, help=OF.described(name))
+            OF.option(name, f"--{name.replace('_', '-')}/--no-{name.replace('_', '-')}", show_default=True)
             for name in ("descriptive", "feedback", "permutation", "distinct", "listener_messages")
         ),
-        OF.option("threshold", type=int),
-        OF.option("kind", type=click.Choice(GAME_KINDS)),
-        OF.option("games", type=int),
-        OF.option("split", type=click.Choice(SPLITS)),
-        OF.option("space_seed", type=int),
+        *map(OF.option, ("threshold", "kind", "games", "split", "space_seed")),
         click.option("--compat", type=click.Choice(list(COMPATS)), help="Play as the authors' program does."),
     )  # fmt: skip
 

@@ -21,9 +21,8 @@ from icy.s2b.agents.rewards import accuracies, entropy, less_phase_mean, log_of,
 from icy.s2b.agents.schedule import Batches, first_episode, grouped, practice, rate_factor
 from icy.s2b.agents.training import Training
 from icy.s2b.evaluation import episode_seeds
-from icy.s2b.options import Query
 from icy.s2b.players.base import Player
-from icy.s2b.settings import GameSettings
+from icy.s2b.settings import GameSettings, Query
 
 from .memory import MemoryListener
 from .player import MemoryPlayer
