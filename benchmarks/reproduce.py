@@ -19,7 +19,7 @@ import pandas as pd
 from about import describe_packs
 
 import icy
-from icy.analysis.plots.end_to_end import e2e
+from icy.analysis.plots.e2e_curves import e2e
 from icy.core.errors import InvalidSettingError, UnknownNameError
 from icy.experiments.reproduction import Reproduction
 from icy.records.long_table import to_long

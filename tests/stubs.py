@@ -30,7 +30,7 @@ IMPORTS: dict[str, tuple[str, ...]] = {  # the modules of names in annotations
     "collections.abc": ("Iterable", "Mapping", "Sequence"),
     "pathlib": ("Path",),
     "typing": ("Any", "Literal", "TypedDict", "Unpack", "overload"),
-    "icy.config.options": ("RunOptions",),
+    "icy.config.options": ("EndToEndOptions", "ProbeOptions", "RunOptions"),
     "icy.config.types": (
         *("Engine", "Grammars", "Numbers", "OrderName", "Paths", "Presets", "Protocols", "Rerun", "Representations"),
         *("RunnerName", "SideName", "Spaces", "SplitName", "SymbolsName", "TrackerName"),
@@ -43,6 +43,7 @@ IMPORTS: dict[str, tuple[str, ...]] = {  # the modules of names in annotations
     "icy.experiments.watcher": ("Watcher",),
 }
 HEAD = '"""Written by `python -m tests.stubs`; change the specs and settings instead."""'
+PAIR = ["sender", "receiver", "pretrain"]
 COMPAT = {"compat": "Compat | None"}  # an argument of CompatSettings.of
 
 
@@ -92,9 +93,12 @@ def stubs() -> dict[Path, str]:
     """Return the source of every stub file by its path."""
     run, pair = annotations(RunSpec), annotations(EndToEndSpec)
     arguments, overloads = [], []
+    own = {ProbeSpec: ("ProbeOptions", ["model", "grammar"]), EndToEndSpec: ("EndToEndOptions", PAIR)}
     for kind in job_kinds():
-        name = f"{kind.load_spec().__name__.removesuffix('Spec')}Arguments"
-        arguments.append(typed_dict(name, annotations(kind.load_spec()), run, "RunOptions"))
+        name, spec = f"{kind.load_spec().__name__.removesuffix('Spec')}Arguments", kind.load_spec()
+        base, first = own.get(spec, ("RunOptions", annotations(spec).keys() - run.keys()))
+        types = {key: type_ for key, type_ in annotations(spec).items() if key in first}
+        arguments.append(typed_dict(name, types, base=base))
         result = load_object(kind.result or ProbeResult).__name__
         overloads.append(overload(f'Literal["{kind.name}"]', f"Unpack[{name}]", result))
     of_plugins = overload("str", "Any", "ProbeResult")
@@ -104,7 +108,7 @@ def stubs() -> dict[Path, str]:
             typed_dict("RunOptions", run),
             typed_dict("ProbeOptions", annotations(ProbeSpec), ["model", "grammar", *run], "RunOptions"),
             typed_dict("SweepOptions", pair | annotations(SweepSpec), ["model", *run], "RunOptions"),
-            typed_dict("EndToEndOptions", pair, ["sender", "receiver", "pretrain", *run], "RunOptions"),
+            typed_dict("EndToEndOptions", pair, [*PAIR, *run], "RunOptions"),
             typed_dict("ReproduceOptions", annotations(ReproduceSpec), ["table", "only", *run], "RunOptions"),
         ),
         ROOT / "s2b" / "options.pyi": module(

@@ -277,7 +277,7 @@ class SweepSpec(ProbeSpec):
 
 @dataclass(frozen=True)
 class EndToEndSpec(RunSpec):
-    """What to train together, and how: the arguments of `icy.end_to_end`.
+    """What to train together, and how: the arguments of `icy.e2e`.
 
     Attributes:
         sender: names of senders.
@@ -313,7 +313,7 @@ class EndToEndSpec(RunSpec):
         quick: a small space, few seeds and few updates wherever these are not given, to try things out.
     """
 
-    function = "icy.end_to_end"
+    function = "icy.e2e"
     job_kind = "e2e"
     small = MappingProxyType({"meanings": "3x4", "word_length": 2, "seeds": 2, "hidden": 32, "steps": 400})
     axes = (

@@ -150,7 +150,7 @@ def make_plan(spec: RunSpec) -> Plan:
     """Plan what a spec asks for, and train nothing.
 
     Raises:
-        IcyError: as for `icy.probe`, `icy.end_to_end` and so on.
+        IcyError: as for `icy.probe`, `icy.e2e` and so on.
     """
     rows = plan_rows(spec)
     tell_idle(combinations(spec))

@@ -1,36 +1,17 @@
 """Written by `python -m tests.stubs`; change the specs and settings instead."""
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any, Literal, Unpack, overload
 
-from icy.config.options import RunOptions
-from icy.config.types import Grammars, Numbers, Presets, Protocols, Representations, Spaces, SplitName, SymbolsName
+from icy.config.options import EndToEndOptions, ProbeOptions, RunOptions
+from icy.config.types import Grammars, Numbers
 from icy.experiments.results import EndToEndResult, ProbeResult
 from icy.experiments.watcher import Watcher
 
-class EndToEndArguments(RunOptions, total=False):
+class EndToEndArguments(EndToEndOptions, total=False):
     sender: str | Iterable[str]
     receiver: str | Iterable[str]
     pretrain: Grammars
-    representation: Representations
-    steps: int | None
-    cap: float
-    most: int
-    target: float
-    pretrain_representation: Representations
-    pretrained: str | Path | None
-    report_every: int
-    meanings: Spaces
-    vocab_size: Numbers
-    word_length: Numbers
-    seeds: Numbers
-    hidden: Numbers
-    symbols: SymbolsName | None
-    preset: Presets
-    sender_options: Mapping[str, Any]
-    receiver_options: Mapping[str, Any]
-    settings: Mapping[str, Any]
 
 class GamesArguments(RunOptions, total=False):
     world: str | Iterable[str]
@@ -58,26 +39,9 @@ class GamesArguments(RunOptions, total=False):
     perception_options: Mapping[str, Any]
     settings: Mapping[str, Any]
 
-class ProbeArguments(RunOptions, total=False):
+class ProbeArguments(ProbeOptions, total=False):
     model: str | Iterable[str]
     grammar: Grammars
-    protocol: Protocols
-    meanings: Spaces
-    vocab_size: Numbers
-    word_length: Numbers
-    seeds: Numbers
-    word_seeds: Numbers | None
-    target: float | None
-    cap: float | None
-    max_updates: int | None
-    held_out: float
-    split: SplitName
-    hidden: Numbers
-    representation: Representations
-    symbols: SymbolsName | None
-    preset: Presets
-    options: Mapping[str, Any]
-    settings: Mapping[str, Any]
 
 class RecallArguments(RunOptions, total=False):
     core: str | Iterable[str]

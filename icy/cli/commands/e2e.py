@@ -10,7 +10,7 @@ import click
 from icy.cli.groups import command
 from icy.cli.options import SHOWN, given_by_user, plot_option, spec_options
 from icy.cli.output import checked_plot, note, save_figure
-from icy.cli.session import Output, print_by_protocol, run_command
+from icy.cli.session import OutputOptions, print_by_protocol, run_command
 from icy.config.specs import EndToEndSpec
 from icy.experiments.plan import make_plan
 from icy.experiments.results import EndToEndResult, ProbeResult
@@ -45,7 +45,7 @@ def e2e_command(ctx: click.Context, /, plot: str | None, **given: Any) -> int:
     Prints how well they understand each other, how alike the messages of like meanings are, and, after pre-training,
     how far both have drifted from their language.
     """
-    output = Output.take(given)
+    output = OutputOptions.take(given)
     figure = None if plot is None else checked_plot(plot)
     spec = EndToEndSpec.asked(**given_by_user(ctx, given))
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import click
 
-from icy.cli.compare import COMPARE, Comparison
+from icy.cli.compare import COMPARE, ProbeComparison
 from icy.cli.groups import command
 from icy.cli.options import SHOWN, given_by_user, plot_option, spec_options
-from icy.cli.session import Output, run_command
+from icy.cli.session import OutputOptions, run_command
 from icy.config.specs import ProbeSpec
 from icy.experiments.plan import make_plan
 from icy.experiments.results import ProbeResult
@@ -47,10 +47,10 @@ def probe_command(ctx: click.Context, /, compare: str | None, plot: str | None, 
     Trains the model on every grammar, with several seeds, relative to concat; prints the bias table, and keeps all
     results in a folder.
     """
-    output = Output.take(given)
+    output = OutputOptions.take(given)
     spec = ProbeSpec.asked(**given_by_user(ctx, given))
     plan = make_plan(spec)
-    comparison = Comparison.asked(compare, plot, plan, output.format_)
+    comparison = ProbeComparison.asked(compare, plot, plan, output.format_)
 
     def show(result: ProbeResult) -> None:
         comparison.show(result, output.format_, output.spread, output.quiet)

@@ -12,7 +12,7 @@ from icy.cli.exit_codes import DONE
 from icy.cli.groups import command
 from icy.cli.options import FORMATS, given_by_user, spec_options
 from icy.cli.output import checked_file, note, paper_options, print_rows, print_table
-from icy.cli.session import Output, run_command
+from icy.cli.session import OutputOptions, run_command
 from icy.config.specs import RETRIES, ReproduceSpec
 from icy.core.files import write_atomically
 from icy.experiments.reproduce import Reproducing
@@ -68,7 +68,7 @@ def reproduce_command(
     if table is None:
         raise click.UsageError("Which table? `icy reproduce --list` shows all.")
     given["spread"] = "sem"  # as the papers print
-    output = Output.take(given)
+    output = OutputOptions.take(given)
     path = None if save is None else checked_file(save, (".md", ".csv"), "A reproduction is")
     if output.dry_run and (said := why_not_measured(table)):
         click.echo(f"Nothing to train. {said}")

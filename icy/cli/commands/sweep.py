@@ -8,7 +8,7 @@ import click
 
 from icy.cli.groups import command
 from icy.cli.options import SHOWN, given_by_user, spec_options
-from icy.cli.session import Output, print_by_protocol, run_command
+from icy.cli.session import OutputOptions, print_by_protocol, run_command
 from icy.config.specs import SweepSpec
 from icy.experiments.results import ProbeResult
 from icy.experiments.sweep import make_sweep, over, read_sweep, sweep_spec
@@ -53,7 +53,7 @@ def sweep_command(ctx: click.Context, /, file: str | None, **given: Any) -> int:
 
     Takes the options of `icy probe`, each of which may have several values. The command line overrides FILE.
     """
-    output = Output.take(given)
+    output = OutputOptions.take(given)
     chosen = given_by_user(ctx, given)
     spec = sweep_spec(**(over(read_sweep(file), chosen) if file else chosen))
 

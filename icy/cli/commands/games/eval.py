@@ -11,7 +11,7 @@ from icy.cli.options import FORMATS, SPREADS, choice_of
 from icy.cli.output import checked_rows_file, every, note, paper_options, print_table, stderr, write_rows
 from icy.cli.session import set_up_log
 
-from .options import changes_of, game_options
+from .game_changes import changes_of, game_options
 
 SECONDS_A_LINE = 5.0  # at least, between two lines of progress
 EPILOG = """\b

@@ -13,7 +13,7 @@ from icy.cli.output import checked_file, checked_plot, format_option, note, prin
 from icy.core.conventions import Convention
 from icy.core.files import write_atomically
 
-from .options import changes_of, game_options
+from .game_changes import changes_of, game_options
 
 if TYPE_CHECKING:
     from icy.games.comparison import Player

@@ -11,7 +11,7 @@ from icy.cli.options import choice_of
 from icy.cli.output import checked_plot, save_figure, stdout
 from icy.core.escapes import in_a_line
 
-from .options import changes_of, game_options
+from .game_changes import changes_of, game_options
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -17,24 +17,9 @@ from icy.core.text import counted
 from icy.s2b.agents.acquisition import LOSSES, AcquisitionSettings, ease_of_acquisition
 from icy.s2b.settings import GameSettings
 
-from .options import (
-    SWEPT,
-    Chosen,
-    as_published,
-    counting,
-    game_options,
-    load,
-    measured,
-    player_option,
-    players_of,
-    plugins_and_quiet,
-    progress,
-    settings_of,
-    shown,
-    tables_of,
-    varying,
-    where_option,
-)
+from .evaluations import counting, load, measured, plugins_and_quiet, progress, shown
+from .game_options import SWEPT, as_published, game_options, settings_of
+from .players import ChosenPlayer, player_option, players_of, tables_of, varying, where_option
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -114,7 +99,7 @@ def eoa_command(
 
 
 def _acquired(
-    speaker: Chosen,
+    speaker: ChosenPlayer,
     game: GameSettings,
     further: Sequence[str],
     episodes: int,

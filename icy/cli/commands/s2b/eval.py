@@ -19,25 +19,9 @@ from icy.core.registry import LISTENER, SPEAKER, registry
 from icy.core.text import counted
 from icy.s2b.settings import GameSettings
 
-from .options import (
-    SWEPT,
-    Chosen,
-    chance_text,
-    counting,
-    floors,
-    game_options,
-    load,
-    measured,
-    player_option,
-    players_of,
-    plugins_and_quiet,
-    progress,
-    settings_of,
-    shown,
-    tables_of,
-    varying,
-    where_option,
-)
+from .evaluations import chance_text, counting, floors, load, measured, plugins_and_quiet, progress, shown
+from .game_options import SWEPT, game_options, settings_of
+from .players import ChosenPlayer, player_option, players_of, tables_of, varying, where_option
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -114,8 +98,8 @@ def _names(asked: Sequence[str], kind: str) -> list[str]:
 
 
 def _evaluated(
-    speaker: Chosen,
-    listener: Chosen,
+    speaker: ChosenPlayer,
+    listener: ChosenPlayer,
     game: GameSettings,
     further: Sequence[str],
     episodes: int,

@@ -12,18 +12,9 @@ from icy.core.errors import StoreError
 from icy.core.registry import LISTENER, SPEAKER
 from icy.core.text import counted
 
-from .options import (
-    counting,
-    game_options,
-    load,
-    player_of,
-    player_option,
-    plugins_and_quiet,
-    progress,
-    settings_of,
-    tables_of,
-    where_option,
-)
+from .evaluations import counting, load, plugins_and_quiet, progress
+from .game_options import game_options, settings_of
+from .players import player_of, player_option, tables_of, where_option
 
 
 @command(

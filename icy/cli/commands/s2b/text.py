@@ -23,21 +23,9 @@ from icy.s2b.text.model import TextModel, TextSettings, is_address, text_model
 from icy.s2b.text.prompt import FORMS
 from icy.s2b.text.requests import CUT
 
-from .options import (
-    SWEPT,
-    as_published,
-    chance_text,
-    floors,
-    game_options,
-    games_of,
-    load,
-    measured,
-    player_option,
-    plugins_and_quiet,
-    progress,
-    settings_of,
-    shown,
-)
+from .evaluations import chance_text, floors, load, measured, plugins_and_quiet, progress, shown
+from .game_options import SWEPT, as_published, game_options, games_of, settings_of
+from .players import player_option
 
 if TYPE_CHECKING:
     import pandas as pd

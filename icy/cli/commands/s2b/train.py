@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from icy.cli.commands.job import job_command
+from icy.cli.job_command import job_command
 from icy.cli.options import Assignment
 from icy.records.kinds import job_kind
 

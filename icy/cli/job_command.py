@@ -8,7 +8,7 @@ import click
 
 from icy.cli.groups import command as icy_command
 from icy.cli.options import SHOWN, given_by_user, spec_options
-from icy.cli.session import Output, print_by_protocol, run_command
+from icy.cli.session import OutputOptions, print_by_protocol, run_command
 from icy.experiments.plan import make_plan
 from icy.experiments.results import ProbeResult
 from icy.records.kinds import JobKind
@@ -29,7 +29,7 @@ def job_command(kind: JobKind, name: str | None = None, epilog: str | None = Non
     @SHOWN
     @click.pass_context
     def command(ctx: click.Context, /, **given: Any) -> int:
-        output = Output.take(given)
+        output = OutputOptions.take(given)
         asked = spec.asked(**given_by_user(ctx, given))
 
         def show(result: ProbeResult) -> None:

@@ -1,4 +1,4 @@
-"""`icy.end_to_end`: train a sender and a receiver together."""
+"""`icy.e2e`, also called `icy.end_to_end`: train a sender and a receiver together."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SCRATCH_STEPS = 50_000  # where Perkins21 table 6 was read
 
 
 @standard_state()
-def end_to_end(
+def e2e(
     sender: Models,
     receiver: Models,
     pretrain: Grammars = SCRATCH,
@@ -71,7 +71,7 @@ def end_to_end(
     Example:
         >>> import icy, tempfile
         >>> out = tempfile.mkdtemp()
-        >>> result = icy.end_to_end("FC2L", "RNN1L:GRU", quick=True, seeds=1, steps=20, workers=1, out=out)
+        >>> result = icy.e2e("FC2L", "RNN1L:GRU", quick=True, seeds=1, steps=20, workers=1, out=out)
         >>> result.language().space
         MeaningSpace(attributes=3, values=4)
     """
@@ -82,11 +82,12 @@ def end_to_end(
     return result
 
 
-spell_out(end_to_end, EndToEndSpec, EndToEndResult)
+spell_out(e2e, EndToEndSpec, EndToEndResult)
+end_to_end = e2e
 
 
 def pair_jobs(spec: EndToEndSpec) -> list[PairJob]:
-    """Return the jobs of an end-to-end run, one per pair and combination of settings. Errors as for `end_to_end`."""
+    """Return the jobs of an end-to-end run, one per pair and combination of settings. Errors as for `e2e`."""
     return jobs_of_each(spec, _jobs)
 
 
