@@ -185,8 +185,9 @@ class SpecOptions:
             default = None
         if more.get("multiple") and default is not None:
             default = [default] if isinstance(default, str) or not isinstance(default, Iterable) else list(default)
-        more = {"required": needed, "show_default": default is not None and default is not False, "help": text} | more
-        return click.option(*(flags or _flags(field)), name, default=default, **more)
+        shown = default is not None and default is not False
+        how: dict[str, Any] = {"required": needed, "default": default, "show_default": shown, "help": text, **more}
+        return click.option(*(flags or _flags(field)), name, **how)
 
     def _form(self, field: dataclasses.Field[Any]) -> dict[str, Any]:
         """Return the arguments of `click.option` that follow from a field's type and metadata."""
@@ -231,8 +232,9 @@ def spec_options(
 def _flags(field: dataclasses.Field[Any]) -> Iterable[str]:
     """Return the flags of a field: those that it declares, or its name, before which comes its name in sweep files."""
     flag = f"--{field.name.replace('_', '-')}"
-    if "flags" in field.metadata:
-        return field.metadata["flags"]
+    declared: Iterable[str] = field.metadata.get("flags", ())
+    if declared:
+        return declared
     return (f"{flag}/--no-{flag[2:]}",) if field.default is True else dict.fromkeys((SHORT.get(field.name, flag), flag))
 
 

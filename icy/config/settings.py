@@ -97,21 +97,21 @@ class TrainingSettings:
     round_ratio: bool = False
     max_steps: int = 50_000
     published_models: bool = False
-    temperature: float = setting(1.2, above=0, **_only("gumb"))
+    temperature: float = setting(1.2, above=0, metadata=_only("gumb"))
     least_squares: bool = field(default=False, metadata=_only("gumb"))
-    reward_weight: float = setting(1.0, least=0, **_only("discr"))
-    entropy_weight: float = setting(0.01, least=0, **_only("discr"))
-    symbols: SymbolsName = setting("V+1", "set of symbols", **{SILENT: "at its default"}, **_only(*OPEN))
-    tau: float = setting(1.0, above=0, **_only("gs"))
+    reward_weight: float = setting(1.0, least=0, metadata=_only("discr"))
+    entropy_weight: float = setting(0.01, least=0, metadata=_only("discr"))
+    symbols: SymbolsName = setting("V+1", "set of symbols", metadata={SILENT: "at its default", **_only(*OPEN)})
+    tau: float = setting(1.0, above=0, metadata=_only("gs"))
     straight_through: bool = field(default=False, metadata=_only("gs"))
     levels: int = field(default=2, metadata=_only("qt"))
-    normalise: NormalisationName = setting("sigmoid", "normalisation", **_only("qt"))
+    normalise: NormalisationName = setting("sigmoid", "normalisation", metadata=_only("qt"))
     codes: int | None = field(default=None, metadata=_only("cb", kind="e2e"))
-    commitment: float = setting(0.25, least=0, **_only("cb", kind="e2e"))
+    commitment: float = setting(0.25, least=0, metadata=_only("cb", kind="e2e"))
     soft_feedback: bool = field(default=False, metadata=_only(kind="e2e"))
     training_readings: bool = field(default=False, metadata=_only(kind="e2e"))
     tf32: bool = field(default=False, metadata={SILENT: "at its default"})
-    optimizer: str = setting("adam", "optimizer", among=list(OPTIMIZERS), **{SILENT: "at its default"})
+    optimizer: str = setting("adam", "optimizer", among=list(OPTIMIZERS), metadata={SILENT: "at its default"})
 
     def __post_init__(self) -> None:
         for name in ("batch_size", "check_every", "evaluation_size", "max_steps"):

@@ -43,6 +43,13 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 RETRIES = 2
+
+
+def option(default: Any, **shown: object) -> Any:
+    """Declare a field with its default and, as metadata, what differs on the command line."""
+    return setting(default, metadata=shown)
+
+
 # How options of several specs appear on the command line.
 MODELS = MappingProxyType({"flags": ("--model", "-m"), "metavar": "NAME", "completes": "models"})
 SEEDS = MappingProxyType(
@@ -86,20 +93,20 @@ class RunSpec:
 
     quick: bool = False
     device: str = "auto"
-    workers: int | None = setting(None, minimum=1)
-    runner: RunnerName = setting("local", brackets=False)
-    per_gpu: int = setting(1, minimum=1)
-    engine: Engine = setting(
+    workers: int | None = option(None, minimum=1)
+    runner: RunnerName = option("local", brackets=False)
+    per_gpu: int = option(1, minimum=1)
+    engine: Engine = option(
         "auto",
         metavar=f"{'|'.join(STACKINGS)}[+plain|+graph]",
         help="how replicates are trained; +graph, one CUDA graph per update, +plain, none.",
     )
-    out: str | Path = setting("icy-results", flags=("--out", "-o"), metavar="FOLDER")
-    rerun: Rerun = setting("missing", brackets=False)
-    start: Paths = setting((), flags=("--from",), metavar="PACK")
+    out: str | Path = option("icy-results", flags=("--out", "-o"), metavar="FOLDER")
+    rerun: Rerun = option("missing", brackets=False)
+    start: Paths = option((), flags=("--from",), metavar="PACK")
     keep_models: bool = False
-    plugin: Paths = setting((), metavar="FILE")
-    track: TrackerName | Iterable[TrackerName] = setting(
+    plugin: Paths = option((), metavar="FILE")
+    track: TrackerName | Iterable[TrackerName] = option(
         (), help="show every result there too, in files under FOLDER/tracking."
     )
 
@@ -213,7 +220,7 @@ class ProbeSpec(RunSpec):
     axes = ("protocol", "meanings", "vocab_size", "word_length", "representation", "preset")
 
     model: str | Iterable[str] = field(metadata=MODELS)
-    grammar: Grammars = setting(
+    grammar: Grammars = option(
         "all",
         flags=("--grammar", "-g"),
         metavar="NAME",
@@ -222,11 +229,11 @@ class ProbeSpec(RunSpec):
         "grammar that the side can use.",
     )
     protocol: Protocols = "acquire"
-    meanings: Spaces = setting("5x10", metavar="AxK[,...]")
-    vocab_size: Numbers = setting(4, metavar="V[,...]", help="number of tokens, V.")
-    word_length: Numbers = setting(4, metavar="w[,...]")
-    seeds: Numbers = setting(3, **SEEDS)
-    word_seeds: Numbers | None = setting(
+    meanings: Spaces = option("5x10", metavar="AxK[,...]")
+    vocab_size: Numbers = option(4, metavar="V[,...]", help="number of tokens, V.")
+    word_length: Numbers = option(4, metavar="w[,...]")
+    seeds: Numbers = option(3, **SEEDS)
+    word_seeds: Numbers | None = option(
         None,
         metavar="N|N,N,...",
         help="seeds of the words alone, each a row with all --seeds, which then vary weights and the meanings drawn.",
@@ -235,13 +242,13 @@ class ProbeSpec(RunSpec):
     cap: float | None = None
     max_updates: int | None = None
     held_out: float = 0.2
-    split: SplitName = setting("random", brackets=False)
-    hidden: Numbers = setting(128, metavar="E[,...]", help="hidden size E, or several, each a row of its own: 64,128.")
+    split: SplitName = option("random", brackets=False)
+    hidden: Numbers = option(128, metavar="E[,...]", help="hidden size E, or several, each a row of its own: 64,128.")
     representation: Representations = "soft"
-    symbols: SymbolsName | None = setting(None, brackets=False)
+    symbols: SymbolsName | None = option(None, brackets=False)
     preset: Presets = "default"
-    options: Mapping[str, Any] = setting({}, flags=("--option",), help="a further argument of the models.")
-    settings: Mapping[str, Any] = setting({}, **CHANGES)
+    options: Mapping[str, Any] = option({}, flags=("--option",), help="a further argument of the models.")
+    settings: Mapping[str, Any] = option({}, **CHANGES)
 
     def __post_init__(self) -> None:
         _set_symbols(self)
@@ -266,12 +273,12 @@ class SweepSpec(ProbeSpec):
 
     function = "icy.sweep"
 
-    model: str | Iterable[str] = setting((), **MODELS)
+    model: str | Iterable[str] = option((), **MODELS)
     side: SideName | None = None
     kind: str = "probe"
     parts: Sequence[Mapping[str, Any]] = ()
-    shard: str | None = setting(None, metavar="i/n")
-    retries: int = setting(RETRIES, minimum=0)
+    shard: str | None = option(None, metavar="i/n")
+    retries: int = option(RETRIES, minimum=0)
     order: OrderName = "longest"
 
 
@@ -322,7 +329,7 @@ class EndToEndSpec(RunSpec):
 
     sender: str | Iterable[str] = field(metadata={**MODELS, "flags": ("--sender", "-s")})
     receiver: str | Iterable[str] = field(metadata={**MODELS, "flags": ("--receiver", "-r")})
-    pretrain: Grammars = setting(
+    pretrain: Grammars = option(
         SCRATCH,
         metavar="GRAMMAR|none",
         completes="files_and_grammars",
@@ -335,22 +342,22 @@ class EndToEndSpec(RunSpec):
     most: int = 10_000
     target: float = 0.99
     pretrain_representation: Representations = "soft"
-    pretrained: str | Path | None = setting(None, metavar="RESULTS")
+    pretrained: str | Path | None = option(None, metavar="RESULTS")
     report_every: int = 100
-    meanings: Spaces = setting("5x10", metavar="AxK[,...]")
-    vocab_size: Numbers = setting(4, metavar="V[,...]", help="number of tokens, V.")
-    word_length: Numbers = setting(4, metavar="w[,...]")
-    seeds: Numbers = setting(3, **SEEDS)
-    hidden: Numbers = setting(128, metavar="E[,...]")
-    symbols: SymbolsName | None = setting(None, brackets=False)
+    meanings: Spaces = option("5x10", metavar="AxK[,...]")
+    vocab_size: Numbers = option(4, metavar="V[,...]", help="number of tokens, V.")
+    word_length: Numbers = option(4, metavar="w[,...]")
+    seeds: Numbers = option(3, **SEEDS)
+    hidden: Numbers = option(128, metavar="E[,...]")
+    symbols: SymbolsName | None = option(None, brackets=False)
     preset: Presets = "default"
-    sender_options: Mapping[str, Any] = setting(
+    sender_options: Mapping[str, Any] = option(
         {}, flags=("--sender-option",), help="a further argument of the senders, as in layers=2."
     )
-    receiver_options: Mapping[str, Any] = setting(
+    receiver_options: Mapping[str, Any] = option(
         {}, flags=("--receiver-option",), help="a further argument of the receivers."
     )
-    settings: Mapping[str, Any] = setting({}, **CHANGES)
+    settings: Mapping[str, Any] = option({}, **CHANGES)
 
     def __post_init__(self) -> None:
         _set_symbols(self)
@@ -375,11 +382,11 @@ class ReproduceSpec(RunSpec):
     small = MappingProxyType({"seeds": 1})
 
     table: str
-    only: str | Iterable[str] = setting((), metavar="NAME[,NAME]", completes="models")
-    grammar: str | Iterable[str] = setting((), flags=("--grammar", "-g"), metavar="NAME", completes="grammars")
-    representation: Representations = setting((), names=("soft", "gumb", "discr"))
-    seeds: Numbers | None = setting(None, **SEEDS)
-    observations: int | None = setting(None, metavar="N", exponents=True)
-    settings: Mapping[str, Any] = setting(
+    only: str | Iterable[str] = option((), metavar="NAME[,NAME]", completes="models")
+    grammar: str | Iterable[str] = option((), flags=("--grammar", "-g"), metavar="NAME", completes="grammars")
+    representation: Representations = option((), names=("soft", "gumb", "discr"))
+    seeds: Numbers | None = option(None, **SEEDS)
+    observations: int | None = option(None, metavar="N", exponents=True)
+    settings: Mapping[str, Any] = option(
         {}, flags=("--set",), help="a change to the settings of the preset, as in check_every=400."
     )

@@ -50,8 +50,8 @@ class FieldCheck:
         elif bool in types:
             true_or_false(self.called or name, value)
         elif int in types and self.least is not None:
-            most = LARGEST_NUMBER if self.most is None else int(self.most)
-            whole_number(self.called or f"setting {name}", value, int(self.least), most)
+            largest = LARGEST_NUMBER if self.most is None else int(self.most)
+            whole_number(self.called or f"setting {name}", value, int(self.least), largest)
         elif float in types and (self.least is not None or self.above is not None):
             least = self.least if self.above is None else self.above
             most = LARGEST_SETTING if self.most is None else self.most
@@ -66,11 +66,11 @@ def setting(
     most: float | None = None,
     above: float | None = None,
     among: Sequence[str] = (),
-    **more: object,
+    metadata: Mapping[str, object] | None = None,
 ) -> Any:
-    """Declare a field with its default and its check, see FieldCheck; further arguments become metadata."""
+    """Declare a field with its default, its check (see FieldCheck) and metadata."""
     initial: Any = {"default_factory": dict} if default == {} else {"default": default}
-    return field(**initial, metadata={CHECK: FieldCheck(called, least, most, above, among), **more})
+    return field(**initial, metadata={CHECK: FieldCheck(called, least, most, above, among), **(metadata or {})})
 
 
 def check_fields(made: Any) -> None:
@@ -91,7 +91,9 @@ class CheckedFields:
         check_fields(self)
 
 
-_hints = functools.cache(typing.get_type_hints)
+@functools.cache
+def _hints(of: type) -> dict[str, Any]:
+    return typing.get_type_hints(of)
 
 
 def differing(made: Any, usual: Any) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from .streams import EpisodeStreams, Reals, Wholes
 Truncation = Literal["resample", "clip", "none"]
 Stimuli = Literal["scs", "ohe"]
 TRUNCATIONS: tuple[str, ...] = get_args(Truncation)
+REPRESENTATIONS: tuple[str, ...] = get_args(Stimuli)
 SAFE = 3.0  # standard deviations between a mean and the ends of its section, at least
 INSIDE = 1e-4  # standard deviations that a clipped sample stays inside its section, as the end belongs to the next one
 WIDEST = 6.0  # standard deviations in a section with the widest density; with the narrowest there are twice as many
