@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from icy.cli.groups import command as icy_command
@@ -28,7 +26,7 @@ def job_command(kind: JobKind, name: str | None = None, epilog: str | None = Non
     @spec_options(spec)
     @SHOWN
     @click.pass_context
-    def command(ctx: click.Context, /, **given: Any) -> int:
+    def command(ctx: click.Context, /, **given: object) -> int:
         output = OutputOptions.take(given)
         asked = spec.asked(**given_by_user(ctx, given))
 

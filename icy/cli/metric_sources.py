@@ -105,8 +105,8 @@ def _spoken(path: Path, eos: str | None) -> list[MetricSource]:
 
 
 def as_reported_sources(
-    todo: Sequence[MetricSource], names: Sequence[str], chosen: Mapping[str, Mapping[str, Any]]
-) -> tuple[list[MetricSource], dict[str, dict[str, Any]]]:
+    todo: Sequence[MetricSource], names: Sequence[str], chosen: Mapping[str, Mapping[str, object]]
+) -> tuple[list[MetricSource], dict[str, dict[str, object]]]:
     """Return the tables behind the topsim of end-to-end runs, and its conventions.
 
     Raises:

@@ -7,7 +7,7 @@ import json
 import math
 import types
 import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
@@ -27,6 +27,7 @@ from icy.records.store import RERUN
 from . import completion
 
 Decorator = Callable[[Any], Any]
+Assignments = Sequence[tuple[str, object]]
 
 plugin_option: Decorator = click.option(
     "--plugin",
@@ -63,7 +64,7 @@ class Assignment(click.ParamType):  # type: ignore[type-arg]
     def __init__(self, plain: bool = False) -> None:
         self.plain = plain
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, Any]:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, Any]:
         """Return name and value."""
         if isinstance(value, tuple):
             return value
@@ -78,14 +79,14 @@ class Assignment(click.ParamType):  # type: ignore[type-arg]
             return name.strip().replace("-", "_"), WORDS.get(text, text)
 
 
-def choice_of(where: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+def choice_of(where: Iterable[tuple[str, object]]) -> dict[str, Any]:
     """Return the assignments of `--where` by name; a name that is repeated has several values.
 
     Example:
         >>> choice_of([("seed", 1), ("side", "sender"), ("seed", 2)])
         {'seed': [1, 2], 'side': 'sender'}
     """
-    found: dict[str, list[Any]] = {}
+    found: dict[str, list[object]] = {}
     for name, value in where:
         found.setdefault(name, []).append(value)
     return {name: values if len(values) > 1 else values[0] for name, values in found.items()}
@@ -96,7 +97,7 @@ class Count(click.ParamType):  # type: ignore[type-arg]
 
     name = "number"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Return the number."""
         number = parse_count(str(value))
         if number is None:
@@ -238,24 +239,24 @@ def _flags(field: dataclasses.Field[Any]) -> Iterable[str]:
     return (f"{flag}/--no-{flag[2:]}",) if field.default is True else dict.fromkeys((SHORT.get(field.name, flag), flag))
 
 
-def _alternatives(hint: Any) -> tuple[Any, ...]:
+def _alternatives(hint: object) -> tuple[object, ...]:
     """Return the types of a union, apart from None."""
     parts = get_args(hint) if get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
     return tuple(part for part in parts if part is not type(None))
 
 
-def _names(hint: Any) -> tuple[str, ...]:
+def _names(hint: object) -> tuple[str, ...]:
     """Return the names of a Literal; none of any other type."""
     return get_args(hint) if get_origin(hint) is Literal else ()
 
 
-def _is(hint: Any, base: type) -> bool:
+def _is(hint: object, base: type) -> bool:
     """Return whether a type is a class derived from `base`, with or without arguments."""
     origin = get_origin(hint) or hint
     return isinstance(origin, type) and origin is not str and issubclass(origin, base)
 
 
-def _value(parts: Iterable[Any], shown: Mapping[str, Any]) -> Any:
+def _value(parts: Iterable[object], shown: Mapping[str, Any]) -> object:
     """Return the type of click for a value of some Python types."""
     parts = {one for part in parts for one in _alternatives(part)}
     if "minimum" in shown:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import click
+import msgspec
 from rich.console import Console
 from rich.text import Text
 
@@ -43,9 +44,9 @@ class OutputOptions:
     verbose: int
 
     @classmethod
-    def take(cls, given: dict[str, Any]) -> OutputOptions:
+    def take(cls, given: dict[str, object]) -> OutputOptions:
         """Take these options out of a command's arguments, and set up the log."""
-        output = cls(**{f.name: given.pop(f.name) for f in fields(cls)})
+        output = msgspec.convert({f.name: given.pop(f.name) for f in fields(cls)}, cls)
         set_up_log(stderr(), output.quiet, output.verbose)
         return output
 

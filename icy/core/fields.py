@@ -79,7 +79,8 @@ def check_fields(made: Any) -> None:
     Raises:
         InvalidSettingError, UnknownNameError: a value that the field's declaration does not allow.
     """
-    hints = _hints(type(made))
+    of: type = type(made)
+    hints = _hints(of)
     for f in fields(made):
         f.metadata.get(CHECK, FieldCheck()).require(f.name, hints[f.name], getattr(made, f.name))
 

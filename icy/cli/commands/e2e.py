@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -39,7 +38,7 @@ LAST = ("sender_options", "receiver_options", "preset", "settings")
 @SHOWN
 @plot_option("Draw the curves, in the form of Icy22 figure 7.")
 @click.pass_context
-def e2e_command(ctx: click.Context, /, plot: str | None, **given: Any) -> int:
+def e2e_command(ctx: click.Context, /, plot: str | None, **given: object) -> int:
     """Train a sender and a receiver together, from scratch or after both have learnt a grammar.
 
     Prints how well they understand each other, how alike the messages of like meanings are, and, after pre-training,

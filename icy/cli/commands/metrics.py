@@ -18,6 +18,7 @@ from icy.cli.options import (
     FORMATS,
     SPREADS,
     Assignment,
+    Assignments,
     Several,
     permutations_option,
     plot_option,
@@ -186,7 +187,7 @@ SHOWN = together(
 def metrics_command(
     sources: tuple[str, ...],
     metric: tuple[str, ...],
-    conventions: tuple[tuple[str, Any], ...],
+    conventions: Assignments,
     pairs: str,
     as_reported: bool,
     by_sample_size: bool,
@@ -199,7 +200,7 @@ def metrics_command(
     out: str | None,
     plugin: tuple[str, ...],
     quiet: bool,
-    **given: Any,
+    **given: object,
 ) -> None:
     """Measure how compositional languages are: from files, or of grammars over seeds.
 
@@ -264,9 +265,9 @@ def metrics_command(
     _write(found, names, target, figure, quiet)
 
 
-def _conventions(given: Sequence[tuple[str, Any]], names: Sequence[str]) -> dict[str, dict[str, Any]]:
+def _conventions(given: Assignments, names: Sequence[str]) -> dict[str, dict[str, object]]:
     """Return the METRIC.CONVENTION=VALUE assignments by metric; with a single metric, its name may be left out."""
-    chosen: dict[str, dict[str, Any]] = {}
+    chosen: dict[str, dict[str, object]] = {}
     for name, value in given:
         metric, dot, convention = name.partition(".")
         if not dot and len(names) == 1:
@@ -278,8 +279,8 @@ def _conventions(given: Sequence[tuple[str, Any]], names: Sequence[str]) -> dict
 
 
 def _with_pairs(
-    chosen: Mapping[str, Mapping[str, Any]], names: Sequence[str], pairs: str, table: Table, progress: Any
-) -> dict[str, dict[str, Any]]:
+    chosen: Mapping[str, Mapping[str, object]], names: Sequence[str], pairs: str, table: Table, progress: Any
+) -> dict[str, dict[str, object]]:
     """Return the conventions with those that depend on the table: of topsim its pairs, of CBM what a concept is."""
     own = {metric: dict(of_one) for metric, of_one in chosen.items()}
     if table.phrases and "cbm" in names:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from icy.cli.compare import COMPARE, ProbeComparison
@@ -41,7 +39,7 @@ or with more grammars or seeds, the same command trains only what is missing.
 @click.option("--compare", metavar="WITH", help=COMPARE)
 @plot_option("With --compare atlas: draw where the rows stand.")
 @click.pass_context
-def probe_command(ctx: click.Context, /, compare: str | None, plot: str | None, **given: Any) -> int:
+def probe_command(ctx: click.Context, /, compare: str | None, plot: str | None, **given: object) -> int:
     """Measure which grammars a model learns easily.
 
     Trains the model on every grammar, with several seeds, relative to concat; prints the bias table, and keeps all

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from icy.cli.groups import command
@@ -48,7 +46,7 @@ LAST = ("settings", "quick", "plugin", "order", "shard", "retries")
 @spec_options(SweepSpec, FIRST, LAST, without=("kind", "parts"), hidden="hidden size E, one or several.")
 @SHOWN
 @click.pass_context
-def sweep_command(ctx: click.Context, /, file: str | None, **given: Any) -> int:
+def sweep_command(ctx: click.Context, /, file: str | None, **given: object) -> int:
     """Probe many models under many settings: all combinations are rows.
 
     Takes the options of `icy probe`, each of which may have several values. The command line overrides FILE.

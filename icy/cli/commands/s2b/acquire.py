@@ -9,7 +9,7 @@ import click
 
 from icy.cli.exit_codes import Interrupted
 from icy.cli.groups import command
-from icy.cli.options import SpecOptions, together
+from icy.cli.options import Assignments, SpecOptions, together
 from icy.cli.output import checked_rows_file, joined, print_table, write_rows
 from icy.core.checks import seed_list
 from icy.core.registry import SPEAKER
@@ -56,7 +56,7 @@ def eoa_command(
     ctx: click.Context,
     /,
     speaker: tuple[str, ...],
-    where: tuple[tuple[str, Any], ...],
+    where: Assignments,
     episodes: int,
     seeds: int | str,
     format_: str,

@@ -29,7 +29,7 @@ class Values(click.ParamType):  # type: ignore[type-arg]
 
     name = "values"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
         """Return the smallest and the largest number."""
         if isinstance(value, tuple):
             return value
@@ -45,12 +45,12 @@ class Ratio(click.ParamType):  # type: ignore[type-arg]
 
     name = "ratio"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | None:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float | None:
         """Return the share; None for "even"."""
         if value == "even":
             return None
         try:
-            return float(value)
+            return float(str(value))
         except ValueError:
             self.fail(f"'{value}' is neither a share (0.5) nor 'even'.", param, ctx)
 

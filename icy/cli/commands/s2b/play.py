@@ -9,6 +9,7 @@ import click
 import numpy as np
 
 from icy.cli.groups import command
+from icy.cli.options import Assignments
 from icy.core.checks import parse_whole
 from icy.core.registry import LISTENER, PLAYERS, SPEAKER
 from icy.core.text import counted
@@ -45,13 +46,13 @@ def play_command(
     /,
     speaker: str,
     listener: str,
-    where: tuple[tuple[str, Any], ...],
+    where: Assignments,
     seed: int,
     pause: bool | None,
     latents: bool | None,
     plugin: tuple[str, ...],
     quiet: bool,
-    **given: Any,
+    **given: object,
 ) -> None:
     """Watch an episode step by step, or play along: --listener me, --speaker me.
 

@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from icy.cli import completion
-from icy.cli.options import (
-    Assignment,
-    Decorator,
-    choice_of,
-)
+from icy.cli.options import Assignment, Assignments, Decorator, choice_of
 from icy.cli.output import note
 from icy.core.errors import IncompatibleError
 from icy.core.fields import differing
@@ -68,7 +64,7 @@ class ChosenPlayer:
 Table = tuple[tuple[ChosenPlayer, ...], GameSettings]  # players, and the game that they play
 
 
-def players_of(asked: Sequence[str], role: str, where: Sequence[tuple[str, Any]] = ()) -> list[ChosenPlayer]:
+def players_of(asked: Sequence[str], role: str, where: Assignments = ()) -> list[ChosenPlayer]:
     """Return players of a role: registered ones by name, and trained ones from their files.
 
     Raises:
@@ -87,7 +83,7 @@ def players_of(asked: Sequence[str], role: str, where: Sequence[tuple[str, Any]]
     return list(found.values())
 
 
-def player_of(asked: str, role: str, where: Sequence[tuple[str, Any]] = ()) -> ChosenPlayer:
+def player_of(asked: str, role: str, where: Assignments = ()) -> ChosenPlayer:
     """Return the one player that a name or a file stands for. Errors as for `players_of`, and if there are several."""
     if not _is_kept(asked, role):
         return ChosenPlayer(asked, asked, role)
@@ -111,7 +107,7 @@ def _is_kept(name: str, role: str) -> bool:
 
 
 def tables_of(
-    groups: Iterable[tuple[ChosenPlayer, ...]], chosen: Mapping[str, Any], quiet: bool = False
+    groups: Iterable[tuple[ChosenPlayer, ...]], chosen: Mapping[str, object], quiet: bool = False
 ) -> list[Table]:
     """Return the players of each table and their game: that in which a trained one learned, with the user's changes.
 
@@ -174,7 +170,7 @@ def _learned_together(speaker: ChosenPlayer, listener: ChosenPlayer) -> bool:
     return speaker.game is not None and speaker.label == listener.label
 
 
-def _spelled(settings: Mapping[str, Any]) -> str:
+def _spelled(settings: Mapping[str, object]) -> str:
     return ", ".join(f"{name}={value}" for name, value in settings.items())
 
 

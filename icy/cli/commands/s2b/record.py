@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from icy.cli.groups import command
+from icy.cli.options import Assignments
 from icy.cli.output import note
 from icy.core.errors import StoreError
 from icy.core.registry import LISTENER, SPEAKER
@@ -36,13 +35,13 @@ def record_command(
     /,
     speaker: str,
     listener: str,
-    where: tuple[tuple[str, Any], ...],
+    where: Assignments,
     episodes: int,
     seed: int,
     out: str,
     plugin: tuple[str, ...],
     quiet: bool,
-    **given: Any,
+    **given: object,
 ) -> None:
     """Play episodes with two players, and write a row per game: what was seen, said, heard and decided."""
     from icy.s2b.recorder import checked_target, record, write

@@ -39,7 +39,7 @@ second shot. A training that was interrupted, or killed, goes on where it was: r
 class GameAssignment(Assignment):
     """A setting of the game."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, Any]:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, Any]:
         """Return name and value."""
         if value == "recall":
             self.fail("The recall task has a command of its own: icy s2b recall.", param, ctx)
