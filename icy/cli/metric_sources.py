@@ -112,8 +112,8 @@ def as_reported_sources(
     Raises:
         InvalidSettingError: something else is to be scored, or conventions of topsim were given.
     """
-    from icy.training.pairs.conventions import pair_conventions
     from icy.training.pairs.game import reported_meanings  # imports torch
+    from icy.training.pairs.pair_job import pair_conventions
 
     pairs = [source for source in todo if source.record is not None and source.record["side"] == "pair"]
     if len(pairs) < len(todo) or list(names) != ["topsim"] or chosen:
@@ -125,7 +125,8 @@ def as_reported_sources(
         assert source.record is not None
         return source.table().rows(reported_meanings(source.record))
 
-    return [replace(source, table=partial(compared, source)) for source in pairs], pair_conventions({})
+    conventions: dict[str, dict[str, object]] = {metric: {**of_one} for metric, of_one in pair_conventions({}).items()}
+    return [replace(source, table=partial(compared, source)) for source in pairs], conventions
 
 
 def has_start(record: Record | None, table: Table) -> bool:

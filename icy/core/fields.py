@@ -16,6 +16,7 @@ import msgspec
 
 from .checks import LARGEST_NUMBER, LARGEST_SETTING, real_number, true_or_false, whole_number
 from .errors import InvalidSettingError, quoted, unknown
+from .types import Options
 
 CHECK = "check"
 
@@ -103,7 +104,7 @@ def differing(made: Any, usual: Any) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value != getattr(usual, name)}
 
 
-def checked(of: type, given: Mapping[str, Any], what: str, without: Iterable[str] = ()) -> dict[str, Any]:
+def checked(of: type, given: Options, what: str, without: Iterable[str] = ()) -> dict[str, Any]:
     """Return values for fields of a dataclass, each of its type.
 
     Raises:

@@ -12,8 +12,8 @@ from icy.core.errors import InvalidSettingError, quoted, unknown
 from icy.core.fields import check_fields, setting
 from icy.core.text import counted
 
+from .episode_streams import checked_seed
 from .stimuli import Stimuli, Truncation
-from .streams import checked_seed
 from .targets import TEST_VALUES
 
 Query = Literal["all", "tss"]

@@ -17,7 +17,7 @@ from scipy.special import ndtr, ndtri
 from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError, unknown
 
-from .streams import EpisodeStreams, Reals, Wholes
+from .episode_streams import EpisodeStreams, Reals, Wholes
 
 Truncation = Literal["resample", "clip", "none"]
 Stimuli = Literal["scs", "ohe"]

@@ -20,8 +20,8 @@ from icy.s2b.settings import GameSettings
 from .game_options import SWEPT, games_of
 
 if TYPE_CHECKING:
-    from icy.s2b.agents.kept import KeptAgent
-    from icy.s2b.players.base import Player
+    from icy.s2b.agents.saved_networks import SavedAgent
+    from icy.s2b.players.interface import Player
 
 where_option: Decorator = click.option(
     "--where",
@@ -73,7 +73,7 @@ def players_of(asked: Sequence[str], role: str, where: Assignments = ()) -> list
     found: dict[str, ChosenPlayer] = {}
     for name in asked:
         if _is_kept(name, role):
-            from icy.s2b.agents.kept import kept_agents  # imports torch
+            from icy.s2b.agents.saved_networks import kept_agents  # imports torch
 
             for agent in kept_agents(name, **choice_of(where)):
                 label = agent.label if agent.label not in found else f"{agent.label}, {name}"
@@ -87,13 +87,13 @@ def player_of(asked: str, role: str, where: Assignments = ()) -> ChosenPlayer:
     """Return the one player that a name or a file stands for. Errors as for `players_of`, and if there are several."""
     if not _is_kept(asked, role):
         return ChosenPlayer(asked, asked, role)
-    from icy.s2b.agents.kept import one_agent  # imports torch
+    from icy.s2b.agents.saved_networks import one_agent  # imports torch
 
     agent = one_agent(asked, **choice_of(where))
     return _trained(agent, role, agent.label)
 
 
-def _trained(agent: KeptAgent, role: str, label: str) -> ChosenPlayer:
+def _trained(agent: SavedAgent, role: str, label: str) -> ChosenPlayer:
     return ChosenPlayer(
         label, agent.player(role), role, agent.game, agent.card["grammar"] if role == LISTENER else None
     )
@@ -143,7 +143,7 @@ def tables_of(
 def _require_playable(player: ChosenPlayer, game: GameSettings) -> None:
     """Seat a player at an episode of a game, which raises an error if it cannot play it."""
     from icy.s2b.game import BatchedGame
-    from icy.s2b.players.base import seated
+    from icy.s2b.players.interface import seated
 
     table = BatchedGame(game)
     table.reset(seeds=[0])
