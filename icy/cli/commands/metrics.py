@@ -51,7 +51,7 @@ from icy.metrics.topographic.topsim import PAIRS
 if TYPE_CHECKING:
     import pandas as pd
 
-    from icy.analysis.tables.table import BiasTable
+    from icy.analysis.tables.printed_table import BiasTable
 
 
 EXACT_ROWS = 20_000  # up to so many rows all pairs are compared by default, which takes seconds
