@@ -145,7 +145,7 @@ def selection(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-# How and where to run, in the order of help; after the other options of a command.
+# Fields of RunSpec in the order of the help; they follow the other options of a command.
 RUNNING = (
     *("quick", "plugin", "device", "workers", "engine", "out", "rerun", "start", "keep_models", "track"),
     *("runner", "per_gpu"),
@@ -174,9 +174,9 @@ class SpecOptions:
 
         Args:
             name: of the field.
-            *flags: in place of those of the field.
+            *flags: in place of the field's flags.
             help: in place of the field's description.
-            **more: arguments of `click.option`, in place of those that the field's type implies.
+            **more: arguments of `click.option`, in place of the arguments that the field's type implies.
         """
         field, default = self.fields[name], self.fields[name].default
         needed = default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
@@ -214,7 +214,7 @@ class SpecOptions:
 def spec_options(
     spec: type, first: Iterable[str] = (), last: Iterable[str] = (), without: Iterable[str] = (), **help: str
 ) -> Decorator:
-    """Return the options of the fields of a spec, in their order, and then those of RUNNING.
+    """Return an option per field of a spec, in the order of the fields; the fields of RUNNING come last.
 
     Args:
         spec: the dataclass.
@@ -231,7 +231,7 @@ def spec_options(
 
 
 def _flags(field: dataclasses.Field[Any]) -> Iterable[str]:
-    """Return the flags of a field: those that it declares, or its name, before which comes its name in sweep files."""
+    """Return the flags that a field declares; otherwise its name in sweep files and its name."""
     flag = f"--{field.name.replace('_', '-')}"
     declared: Iterable[str] = field.metadata.get("flags", ())
     if declared:

@@ -1,9 +1,9 @@
 """Specs: everything that a user can ask for, one dataclass per function of the library.
 
 The fields of a spec are the arguments of the function and, with `-` for `_`, the options of the command; the text under
-"Attributes" is their help. The metadata of a field says what differs on the command line: `flags` in place of `--name`;
-`metavar`; `help`; `completes`, a function of `icy.cli.completion`; `names` in place of those of its type; `minimum` of
-a number; `exponents` for numbers such as 1e6; and no `brackets` around names.
+"Attributes" is their help. The metadata of a field has the differences of the command line: `flags` in place of
+`--name`; `metavar`; `help`; `completes`, a function of `icy.cli.completion`; `names` in place of the names in its type;
+`minimum` of a number; `exponents` for numbers such as 1e6; and `brackets`, False for none around names.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ RETRIES = 2
 
 
 def option(default: Any, **shown: object) -> Any:
-    """Declare a field with its default and, as metadata, what differs on the command line."""
+    """Declare a field with its default and its metadata for the command line."""
     return setting(default, metadata=shown)
 
 

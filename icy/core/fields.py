@@ -23,14 +23,14 @@ CHECK = "check"
 
 @dataclass(frozen=True)
 class FieldCheck:
-    """What the values of a field of a settings dataclass may be; None is allowed where the type allows it.
+    """Limits of a field of a settings dataclass; None is allowed where the type allows it.
 
     Attributes:
         called: the field's name in errors; "setting NAME" for numbers and NAME for the others unless given.
         least: the smallest number.
         most: the largest number.
         above: the number must be larger than this one.
-        among: the names that are allowed; those of the type, if it is a Literal.
+        among: the allowed names; by default the names of the type, if it is a Literal.
     """
 
     called: str = ""
@@ -87,7 +87,7 @@ def check_fields(made: Any) -> None:
 
 
 class CheckedFields:
-    """Base of settings dataclasses that have no other checks than those of their fields."""
+    """Base of settings dataclasses without checks of several fields together."""
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -16,9 +16,9 @@ from tests.cli.helpers import FC2L, assert_one_sentence, run
 
 
 def test_spreads_are_those_of_the_tables() -> None:
-    from icy.analysis import cells
+    from icy.analysis import table_cells
 
-    assert tuple(cells.SPREADS) == SPREADS
+    assert tuple(table_cells.SPREADS) == SPREADS
 
 
 @pytest.mark.parametrize(
