@@ -27,7 +27,8 @@ from .core.register import register_speaker as register_speaker
 from .core.register import register_study_player as register_study_player
 from .core.register import register_text_model as register_text_model
 from .core.register import register_world as register_world
-from .experiments.end_to_end import end_to_end as end_to_end
+from .experiments.e2e import e2e as e2e
+from .experiments.e2e import end_to_end as end_to_end
 from .experiments.probe import probe as probe
 from .experiments.report import report as report
 from .experiments.reproduce import reproduce as reproduce

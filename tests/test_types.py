@@ -39,6 +39,9 @@ icy.s2b.evaluate("posdis", "binding", shots=2, compat="near32", query="all", epi
 icy.s2b.parallel_env(distractors=2, view="partial", actions="flat")
 icy.s2b.evaluate_text("scripted-yes", seeds="1,2", shots=2, text_settings=icy.s2b.TextSettings(constrain="grammar"))
 icy.s2b.BatchedRecall(representation="ohe", split="support", episodes=3)
+icy.train("e2e", sender="FC2L", receiver="FC2L", steps=20, seeds=[1]).language()
+icy.train("s2b", core="pairs", shots="1,2", workers=1)
+icy.train("kind-of-a-plug-in", rate=0.1)
 """
 
 WRONG = """
@@ -60,6 +63,7 @@ icy.s2b.GameSettings(view="both")  # arg-type
 icy.s2b.BatchedRecall(compat="near")  # arg-type
 icy.s2b.TextSettings(constrain="gramar")  # arg-type
 icy.s2b.evaluate_text("scripted-yes", shot=2)  # call-arg
+icy.train("probe", model="FC2L").language()  # attr-defined
 """
 
 

@@ -34,7 +34,7 @@ KINDS = {
         "parameter_counts",
         "Results against the number of parameters: a panel per grammar, a line per model.",
     ),
-    "e2e": ("end_to_end", "Sender and receiver together: accuracy, loss and topsim over the updates of the game."),
+    "e2e": ("e2e_curves", "Sender and receiver together: accuracy, loss and topsim over the updates of the game."),
 }
 __all__ = ["KINDS", "bars", "curves", "e2e", "heat", "parameters", "plot_function", "plot_style", "ratios", "tradeoff"]
 

@@ -131,7 +131,7 @@ def _registered_command(ctx: click.Context | None, name: str) -> click.Command |
         return None
     from icy.records.kinds import job_kind
 
-    from .commands.job import job_command
+    from .job_command import job_command
 
     return job_command(job_kind(name))
 

@@ -28,7 +28,7 @@ COMPARE = (
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ProbeComparison:
     """What the results of a probe are compared with.
 
     Attributes:
@@ -44,7 +44,7 @@ class Comparison:
     plot: Path | None = None
 
     @classmethod
-    def asked(cls, compare: str | None, plot: str | None, plan: Plan, format_: str) -> Comparison:
+    def asked(cls, compare: str | None, plot: str | None, plan: Plan, format_: str) -> ProbeComparison:
         """Return the comparison that was asked for, and fail now if it is impossible, not after hours of training.
 
         Raises:

@@ -6,7 +6,7 @@ import io
 import os
 import sys
 from collections.abc import Callable
-from typing import IO, Any
+from typing import IO
 
 import click
 
@@ -31,12 +31,12 @@ class Interrupted(click.ClickException):
         super().__init__(f"{what_happened()}{f': {kept}' if kept else '.'}")
         self.exit_code = exit_code()  # type: ignore[misc]  # which click gives its own errors by class
 
-    def show(self, file: IO[Any] | None = None) -> None:
+    def show(self, file: IO[str] | None = None) -> None:
         """Print the sentence, below the ^C that the terminal printed."""
         click.echo(f"\n{self.message}", err=True)
 
 
-def exit_code_of(action: Callable[[], Any]) -> int:
+def exit_code_of(action: Callable[[], object]) -> int:
     """Run a command and return its exit code: 0 done, 1 something failed, 2 usage, 128 + n ended by signal n.
 
     Expected errors are printed as one sentence. Only a bug of icy's own, which is worth reporting, raises.

@@ -56,7 +56,7 @@ def command(name: str, **how: Any) -> Callable[[Callable[..., Any]], Command]:
     return click.command(name, cls=Command, **how)
 
 
-class Group(click.Group):
+class SuggestingGroup(click.Group):
     """A group that suggests the command that a mistyped one may have meant."""
 
     command_class = Command
@@ -80,7 +80,7 @@ class Group(click.Group):
         return unknown(what, name, self.list_commands(ctx), _help(ctx))
 
 
-class LazyGroup(Group):
+class LazyGroup(SuggestingGroup):
     """A group that knows its commands by name and one line, and imports one when it is run.
 
     Args:

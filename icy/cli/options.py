@@ -5,24 +5,29 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, get_args
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
 
 import click
 from click.core import ParameterSource
 
 from icy.analysis.style import STYLES, plot_style
-from icy.config.options import RepresentationName
-from icy.config.settings import ENGINES, PRESETS, STACKINGS
+from icy.config.types import RepresentationName
 from icy.core.checks import number_or_text, parse_count
 from icy.core.docs import described
 from icy.core.errors import quoted
-from icy.experiments.plan import RUNNERS
+from icy.experiments.sweep_file import OPTIONS
 from icy.records.load import MEASURES
 from icy.records.store import RERUN
 
+from . import completion
+
 Decorator = Callable[[Any], Any]
+Assignments = Sequence[tuple[str, object]]
 
 plugin_option: Decorator = click.option(
     "--plugin",
@@ -59,7 +64,7 @@ class Assignment(click.ParamType):  # type: ignore[type-arg]
     def __init__(self, plain: bool = False) -> None:
         self.plain = plain
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, Any]:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, Any]:
         """Return name and value."""
         if isinstance(value, tuple):
             return value
@@ -74,14 +79,14 @@ class Assignment(click.ParamType):  # type: ignore[type-arg]
             return name.strip().replace("-", "_"), WORDS.get(text, text)
 
 
-def choice_of(where: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+def choice_of(where: Iterable[tuple[str, object]]) -> dict[str, Any]:
     """Return the assignments of `--where` by name; a name that is repeated has several values.
 
     Example:
         >>> choice_of([("seed", 1), ("side", "sender"), ("seed", 2)])
         {'seed': [1, 2], 'side': 'sender'}
     """
-    found: dict[str, list[Any]] = {}
+    found: dict[str, list[object]] = {}
     for name, value in where:
         found.setdefault(name, []).append(value)
     return {name: values if len(values) > 1 else values[0] for name, values in found.items()}
@@ -92,7 +97,7 @@ class Count(click.ParamType):  # type: ignore[type-arg]
 
     name = "number"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Return the number."""
         number = parse_count(str(value))
         if number is None:
@@ -140,8 +145,16 @@ def selection(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+# Fields of RunSpec in the order of the help; they follow the other options of a command.
+RUNNING = (
+    *("quick", "plugin", "device", "workers", "engine", "out", "rerun", "start", "keep_models", "track"),
+    *("runner", "per_gpu"),
+)
+SHORT = {field: f"--{name}" for name, field in OPTIONS.items()}
+
+
 class SpecOptions:
-    """Makes click options of the fields of a spec.
+    """Makes click options of the fields of a spec, see `icy.config.specs`.
 
     Args:
         spec: the dataclass; its docstring describes each field under "Attributes:".
@@ -149,114 +162,110 @@ class SpecOptions:
 
     def __init__(self, spec: type) -> None:
         self._descriptions = described(spec)
-        self._fields = {f.name: f for f in dataclasses.fields(spec)}
-
-    def option(self, name: str, *flags: str, help: str = "", **more: Any) -> Decorator:
-        """Return the option of a field, with its default and its description."""
-        default = self._fields[name].default
-        if default is dataclasses.MISSING or default == ():
-            default = None
-        if more.get("multiple") and default is not None:
-            default = [default] if isinstance(default, str) or not isinstance(default, Iterable) else list(default)
-        flags = flags or (f"--{name.replace('_', '-')}",)
-        shown = default is not None and default is not False
-        text = _sentence(help or self._descriptions.get(name, ""))
-        return click.option(*flags, name, default=default, show_default=shown, help=text, **more)
+        self._hints = typing.get_type_hints(spec)
+        self.fields = {f.name: f for f in dataclasses.fields(spec)}
 
     def described(self, name: str) -> str:
         """Return the description of a field, as a sentence."""
         return _sentence(self._descriptions.get(name, ""))
 
-    def assignments(self, name: str, *flags: str, help: str) -> Decorator:
-        """Return an option that may be repeated, each time a name and a value."""
-        return self.option(name, *flags, multiple=True, type=Assignment(), help=help)
-
-    def several(self, name: str, metavar: str, known: Iterable[str] = (), help: str = "") -> Decorator:
-        """Return the option of a field with one value or several.
+    def option(self, name: str, *flags: str, help: str = "", **more: Any) -> Decorator:
+        """Return the option of a field, with its default and its description.
 
         Args:
             name: of the field.
-            metavar: one value.
-            known: names to complete; what else is accepted, the spec decides.
-            help: its description, unless the spec has one.
+            *flags: in place of the field's flags.
+            help: in place of the field's description.
+            **more: arguments of `click.option`, in place of the arguments that the field's type implies.
         """
-        complete = partial(_completed, list(known)) if known else None
-        return self.option(name, cls=Several, metavar=f"{metavar}[,...]", shell_complete=complete, help=help)
+        field, default = self.fields[name], self.fields[name].default
+        needed = default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+        text = _sentence(help or field.metadata.get("help") or self._descriptions.get(name, ""))
+        more = self._form(field) | more
+        if default is dataclasses.MISSING or default == ():
+            default = None
+        if more.get("multiple") and default is not None:
+            default = [default] if isinstance(default, str) or not isinstance(default, Iterable) else list(default)
+        shown = default is not None and default is not False
+        how: dict[str, Any] = {"required": needed, "default": default, "show_default": shown, "help": text, **more}
+        return click.option(*(flags or _flags(field)), name, **how)
 
-    def sizes(self) -> Decorator:
-        """Return the options of every language: meanings, tokens, and seeds."""
-        return together(
-            self.several("meanings", "AxK"),
-            self.several("vocab_size", "V", help="number of tokens, V."),
-            self.several("word_length", "w"),
-            self.seeds(),
-        )
+    def _form(self, field: dataclasses.Field[Any]) -> dict[str, Any]:
+        """Return the arguments of `click.option` that follow from a field's type and metadata."""
+        parts, shown = _alternatives(self._hints[field.name]), field.metadata
+        of_many = [get_args(part)[0] for part in parts if _is(part, Iterable) and get_args(part)]
+        metavar = shown.get("metavar")
+        if bool in parts:
+            return {"is_flag": True}
+        if any(_is(part, Mapping) for part in parts):
+            return {"multiple": True, "type": Assignment()}
+        if names := shown.get("names") or [name for one in of_many for name in _names(one)]:
+            return {"cls": Several, "metavar": f"{'|'.join(names)}[,...]", "shell_complete": partial(_completed, names)}
+        if names := [name for part in parts for name in _names(part)]:
+            metavar = metavar or ("|".join(names) if not shown.get("brackets", True) else None)
+            return {"type": click.Choice(names), "metavar": metavar}
+        if (metavar or "").endswith("...]") or (of_many and int in parts):  # as `icy.config.types.Numbers`
+            return {"cls": Several, "metavar": metavar or "N[,N...]"}
+        complete = getattr(completion, shown["completes"]) if "completes" in shown else None
+        value = _value(of_many or parts, shown)
+        return {"multiple": bool(of_many), "metavar": metavar, "type": value, "shell_complete": complete}
 
-    def seeds(self) -> Decorator:
-        """Return the option --seeds."""
-        text = "how many, counted from 123 as in the papers, or which: 1,2 or 123-127."
-        return self.option("seeds", cls=Several, metavar="N|N,N,...", help=text)
 
-    def word_seeds(self) -> Decorator:
-        """Return the option --word-seeds."""
-        text = "seeds of the words alone, each a row with all --seeds, which then vary weights and the meanings drawn."
-        return self.option("word_seeds", cls=Several, metavar="N|N,N,...", help=text)
+def spec_options(
+    spec: type, first: Iterable[str] = (), last: Iterable[str] = (), without: Iterable[str] = (), **help: str
+) -> Decorator:
+    """Return an option per field of a spec, in the order of the fields; the fields of RUNNING come last.
 
-    def training(self) -> Decorator:
-        """Return the options of every training."""
-        return together(
-            self.several("preset", "|".join(PRESETS), PRESETS),
-            self.changes(),
-        )
+    Args:
+        spec: the dataclass.
+        first: fields that come first, in this order.
+        last: fields that come last of the spec's own, in this order.
+        without: fields that have no option.
+        **help: descriptions of fields in place of their own.
+    """
+    options = SpecOptions(spec)
+    own = [name for name in options.fields if name not in {*first, *last, *RUNNING}]
+    names = dict.fromkeys((*first, *own, *last, *RUNNING))
+    help["rerun"] = "; ".join(f"{name}: {what}" for name, what in RERUN.items()) + "."
+    return together(*(options.option(name, help=help.get(name, "")) for name in names if name not in without))
 
-    def changes(self) -> Decorator:
-        """Return the options for changes of settings, small values, and plug-ins."""
-        return together(
-            self.assignments(
-                "settings", "--set", help="a change to the preset's training settings, as in learning_rate=0.002."
-            ),
-            self.option("quick", is_flag=True),
-            self.option("plugin", multiple=True, type=click.Path(), metavar="FILE"),
-        )
 
-    def running(self) -> Decorator:
-        """Return the options of where and how to run."""
-        from icy.experiments.trackers.make import (
-            TRACKERS,  # here, as commands that train nothing import this module too
-        )
+def _flags(field: dataclasses.Field[Any]) -> Iterable[str]:
+    """Return the flags that a field declares; otherwise its name in sweep files and its name."""
+    flag = f"--{field.name.replace('_', '-')}"
+    declared: Iterable[str] = field.metadata.get("flags", ())
+    if declared:
+        return declared
+    return (f"{flag}/--no-{flag[2:]}",) if field.default is True else dict.fromkeys((SHORT.get(field.name, flag), flag))
 
-        return together(
-            self.option("device"),
-            self.option("workers", type=click.IntRange(min=1)),
-            self.option(
-                "engine",
-                type=click.Choice(ENGINES),
-                metavar="|".join(STACKINGS) + "[+plain|+graph]",
-                help="how replicates are trained; +graph, one CUDA graph per update, +plain, none.",
-            ),
-            self.option("out", "--out", "-o", type=click.Path(), metavar="FOLDER"),
-            self.option(
-                "rerun",
-                type=click.Choice(list(RERUN)),
-                metavar="|".join(RERUN),
-                help="; ".join(f"{name}: {what}" for name, what in RERUN.items()) + ".",
-            ),
-            self.option("start", "--from", multiple=True, type=click.Path(), metavar="PACK"),
-            self.option("keep_models", is_flag=True),
-            self.option(
-                "track",
-                cls=Several,
-                metavar=f"{'|'.join(TRACKERS)}[,...]",
-                help="show every result there too, in files under FOLDER/tracking.",
-            ),
-        )
 
-    def runner(self) -> Decorator:
-        """Return the options of the runner."""
-        return together(
-            self.option("runner", type=click.Choice(RUNNERS), metavar="|".join(RUNNERS)),
-            self.option("per_gpu", type=click.IntRange(min=1)),
-        )
+def _alternatives(hint: object) -> tuple[object, ...]:
+    """Return the types of a union, apart from None."""
+    parts = get_args(hint) if get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
+    return tuple(part for part in parts if part is not type(None))
+
+
+def _names(hint: object) -> tuple[str, ...]:
+    """Return the names of a Literal; none of any other type."""
+    return get_args(hint) if get_origin(hint) is Literal else ()
+
+
+def _is(hint: object, base: type) -> bool:
+    """Return whether a type is a class derived from `base`, with or without arguments."""
+    origin = get_origin(hint) or hint
+    return isinstance(origin, type) and origin is not str and issubclass(origin, base)
+
+
+def _value(parts: Iterable[object], shown: Mapping[str, Any]) -> object:
+    """Return the type of click for a value of some Python types."""
+    parts = {one for part in parts for one in _alternatives(part)}
+    if "minimum" in shown:
+        return click.IntRange(min=shown["minimum"])
+    if "exponents" in shown:
+        return Count()
+    if Path in parts and "completes" not in shown:
+        return click.Path()
+    return str if str in parts else next((number for number in (float, int) if number in parts), str)
 
 
 def _completed(names: Iterable[str], ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from icy.analysis.tables.printed_table import BiasTable
 
 
-Rows = Sequence[Sequence[Any]]
+Rows = Sequence[Sequence[object]]
 FORMATS = ("table", "markdown", "csv", "json")
 
 SUFFIXES = (".png", ".pdf", ".svg")
@@ -107,7 +107,7 @@ def _csv(lines: Rows) -> str:
 PAPER = "icy.paper"  # key of the settings of `paper_options` in the command's context
 
 
-def _keep(ctx: click.Context, parameter: click.Parameter, value: Any) -> None:
+def _keep(ctx: click.Context, parameter: click.Parameter, value: object) -> None:
     if value:
         ctx.meta.setdefault(PAPER, {})[parameter.name] = value
 

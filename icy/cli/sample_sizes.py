@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 METRIC = "cbm"
 
 
-def require_cbm(names: Sequence[str], others: Mapping[str, Any]) -> None:
+def require_cbm(names: Sequence[str], others: Mapping[str, object]) -> None:
     """Refuse other metrics, and options that have no effect on scores by sample size.
 
     Args:

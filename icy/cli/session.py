@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import click
+import msgspec
 from rich.console import Console
 from rich.text import Text
 
@@ -33,7 +34,7 @@ from .output import note, print_table, stderr
 
 
 @dataclass(frozen=True)
-class Output:
+class OutputOptions:
     """How a command that trains prints: the options of `icy.cli.options.SHOWN`."""
 
     dry_run: bool
@@ -43,9 +44,9 @@ class Output:
     verbose: int
 
     @classmethod
-    def take(cls, given: dict[str, Any]) -> Output:
+    def take(cls, given: dict[str, object]) -> OutputOptions:
         """Take these options out of a command's arguments, and set up the log."""
-        output = cls(**{f.name: given.pop(f.name) for f in fields(cls)})
+        output = msgspec.convert({f.name: given.pop(f.name) for f in fields(cls)}, cls)
         set_up_log(stderr(), output.quiet, output.verbose)
         return output
 
@@ -57,7 +58,7 @@ class Output:
 def run_command(
     ctx: click.Context,
     plan: Plan,
-    output: Output,
+    output: OutputOptions,
     show: Callable[[ProbeResult], None],
     track: str | Iterable[str] = (),
     retries: int = 0,

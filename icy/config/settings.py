@@ -6,29 +6,27 @@ import math
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
-from icy.core.checks import LARGEST_NUMBER, real_number
+from icy.core.checks import LARGEST_NUMBER
 from icy.core.errors import InvalidSettingError, quoted, unknown
+from icy.core.fields import check_fields, setting
 
 from .presets import Departure
+from .types import Engine, NormalisationName, SymbolsName
 
 LARGEST_FLOAT = sys.float_info.max
 
 # How a stack of replicates is run (icy.training.learners), and how its updates are issued (icy.training.cuda_graphs).
 # Settings that a game from scratch does not depend on.
 OF_PRETRAINING = ("check_growth", "check_every", "max_steps", "steps_from_zero")
-STACKINGS = ("auto", "native", "broadcast", "vmap", "loop")
-ISSUES = ("plain", "graph")
-NATIVE = "native"
-ENGINES = (*STACKINGS, *(f"{stacking}+{issue}" for stacking in STACKINGS if stacking != NATIVE for issue in ISSUES))
+ENGINES: tuple[str, ...] = get_args(Engine)
+STACKINGS = tuple(name for name in ENGINES if "+" not in name)
 
 SMALL_CHECK = 128  # meanings of the smallest check, the papers' number
 
-NORMALISATIONS = ("sigmoid", "batch")  # of QT
 CLASSES = ("Adam", "Adadelta", "Adagrad", "Adamax", "AdamW", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop", "SGD")
 OPTIMIZERS = {name.lower(): name for name in CLASSES}  # classes of torch.optim
-SymbolsName = Literal["V+1", "V"]
 SYMBOLS = get_args(SymbolsName)  # that senders can say
 
 # Marks a setting that came later: at its default it is left out of configurations, so that the results that were on
@@ -89,8 +87,8 @@ class TrainingSettings:
     """
 
     batch_size: int = 128
-    learning_rate: float = 1e-3
-    clip_norm: float | None = 5.0
+    learning_rate: float = setting(1e-3, above=0)
+    clip_norm: float | None = setting(5.0, above=0)
     check_growth: float = 0.1
     check_every: int | None = None
     evaluation_size: int = 1024
@@ -99,21 +97,21 @@ class TrainingSettings:
     round_ratio: bool = False
     max_steps: int = 50_000
     published_models: bool = False
-    temperature: float = field(default=1.2, metadata=_only("gumb"))
+    temperature: float = setting(1.2, above=0, metadata=_only("gumb"))
     least_squares: bool = field(default=False, metadata=_only("gumb"))
-    reward_weight: float = field(default=1.0, metadata=_only("discr"))
-    entropy_weight: float = field(default=0.01, metadata=_only("discr"))
-    symbols: SymbolsName = field(default="V+1", metadata={SILENT: "at its default", **_only(*OPEN)})
-    tau: float = field(default=1.0, metadata=_only("gs"))
+    reward_weight: float = setting(1.0, least=0, metadata=_only("discr"))
+    entropy_weight: float = setting(0.01, least=0, metadata=_only("discr"))
+    symbols: SymbolsName = setting("V+1", "set of symbols", metadata={SILENT: "at its default", **_only(*OPEN)})
+    tau: float = setting(1.0, above=0, metadata=_only("gs"))
     straight_through: bool = field(default=False, metadata=_only("gs"))
     levels: int = field(default=2, metadata=_only("qt"))
-    normalise: Literal["sigmoid", "batch"] = field(default="sigmoid", metadata=_only("qt"))
+    normalise: NormalisationName = setting("sigmoid", "normalisation", metadata=_only("qt"))
     codes: int | None = field(default=None, metadata=_only("cb", kind="e2e"))
-    commitment: float = field(default=0.25, metadata=_only("cb", kind="e2e"))
+    commitment: float = setting(0.25, least=0, metadata=_only("cb", kind="e2e"))
     soft_feedback: bool = field(default=False, metadata=_only(kind="e2e"))
     training_readings: bool = field(default=False, metadata=_only(kind="e2e"))
     tf32: bool = field(default=False, metadata={SILENT: "at its default"})
-    optimizer: str = field(default="adam", metadata={SILENT: "at its default"})
+    optimizer: str = setting("adam", "optimizer", among=list(OPTIMIZERS), metadata={SILENT: "at its default"})
 
     def __post_init__(self) -> None:
         for name in ("batch_size", "check_every", "evaluation_size", "max_steps"):
@@ -125,20 +123,10 @@ class TrainingSettings:
             )
         if not 0 < self.check_growth <= 1:
             raise InvalidSettingError(f"check_growth must be above 0 and at most 1, not {self.check_growth}.")
-        for name in ("learning_rate", "clip_norm", "temperature", "tau"):
-            if (value := getattr(self, name)) is not None or name != "clip_norm":  # None for no clipping
-                real_number(f"setting {name}", value, above=True)
         for name in ("levels", "codes"):
             if (value := getattr(self, name)) is not None and value < 2:
                 raise InvalidSettingError(f"{name} must be at least 2, not {value}.")
-        if self.optimizer not in OPTIMIZERS:
-            raise unknown("optimizer", self.optimizer, list(OPTIMIZERS))
-        if self.normalise not in NORMALISATIONS:
-            raise unknown("normalisation", self.normalise, NORMALISATIONS)
-        if self.symbols not in SYMBOLS:
-            raise unknown("set of symbols", self.symbols, SYMBOLS)
-        for name in ("reward_weight", "entropy_weight", "commitment"):
-            real_number(f"setting {name}", getattr(self, name))
+        check_fields(self)
 
     @property
     def interpolates(self) -> bool:

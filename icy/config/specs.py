@@ -1,7 +1,9 @@
 """Specs: everything that a user can ask for, one dataclass per function of the library.
 
 The fields of a spec are the arguments of the function and, with `-` for `_`, the options of the command; the text under
-"Attributes" is their help.
+"Attributes" is their help. The metadata of a field has the differences of the command line: `flags` in place of
+`--name`; `metavar`; `help`; `completes`, a function of `icy.cli.completion`; `names` in place of the names in its type;
+`minimum` of a number; `exponents` for numbers such as 1e6; and `brackets`, False for none around names.
 """
 
 from __future__ import annotations
@@ -15,8 +17,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from icy.core.docs import described, spell_out_arguments
 from icy.core.errors import unknown
+from icy.core.fields import setting
 
-from .options import (
+from .protocols import SCRATCH
+from .settings import STACKINGS
+from .types import (
     Engine,
     Grammars,
     Numbers,
@@ -30,15 +35,29 @@ from .options import (
     SideName,
     Spaces,
     SplitName,
+    SymbolsName,
     TrackerName,
 )
-from .protocols import SCRATCH
-from .settings import SymbolsName
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 RETRIES = 2
+
+
+def option(default: Any, **shown: object) -> Any:
+    """Declare a field with its default and its metadata for the command line."""
+    return setting(default, metadata=shown)
+
+
+# How options of several specs appear on the command line.
+MODELS = MappingProxyType({"flags": ("--model", "-m"), "metavar": "NAME", "completes": "models"})
+SEEDS = MappingProxyType(
+    {"metavar": "N|N,N,...", "help": "how many, counted from 123 as in the papers, or which: 1,2 or 123-127."}
+)
+CHANGES = MappingProxyType(
+    {"flags": ("--set",), "help": "a change to the preset's training settings, as in learning_rate=0.002."}
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,16 +93,22 @@ class RunSpec:
 
     quick: bool = False
     device: str = "auto"
-    workers: int | None = None
-    runner: RunnerName = "local"
-    per_gpu: int = 1
-    engine: Engine = "auto"
-    out: str | Path = "icy-results"
-    rerun: Rerun = "missing"
-    start: Paths = ()
+    workers: int | None = option(None, minimum=1)
+    runner: RunnerName = option("local", brackets=False)
+    per_gpu: int = option(1, minimum=1)
+    engine: Engine = option(
+        "auto",
+        metavar=f"{'|'.join(STACKINGS)}[+plain|+graph]",
+        help="how replicates are trained; +graph, one CUDA graph per update, +plain, none.",
+    )
+    out: str | Path = option("icy-results", flags=("--out", "-o"), metavar="FOLDER")
+    rerun: Rerun = option("missing", brackets=False)
+    start: Paths = option((), flags=("--from",), metavar="PACK")
     keep_models: bool = False
-    plugin: Paths = ()
-    track: TrackerName | Iterable[TrackerName] = ()
+    plugin: Paths = option((), metavar="FILE")
+    track: TrackerName | Iterable[TrackerName] = option(
+        (), help="show every result there too, in files under FOLDER/tracking."
+    )
 
     @classmethod
     def asked(cls, **given: Any) -> Self:
@@ -194,25 +219,36 @@ class ProbeSpec(RunSpec):
     small = MappingProxyType({"meanings": "3x4", "word_length": 2, "seeds": 2, "hidden": 32})
     axes = ("protocol", "meanings", "vocab_size", "word_length", "representation", "preset")
 
-    model: str | Iterable[str]
-    grammar: Grammars = "all"
+    model: str | Iterable[str] = field(metadata=MODELS)
+    grammar: Grammars = option(
+        "all",
+        flags=("--grammar", "-g"),
+        metavar="NAME",
+        completes="files_and_grammars",
+        help='names, chains (rot+perm) or wildcards, or files of languages (emerged.csv), repeatable; "all" is every '
+        "grammar that the side can use.",
+    )
     protocol: Protocols = "acquire"
-    meanings: Spaces = "5x10"
-    vocab_size: Numbers = 4
-    word_length: Numbers = 4
-    seeds: Numbers = 3
-    word_seeds: Numbers | None = None
+    meanings: Spaces = option("5x10", metavar="AxK[,...]")
+    vocab_size: Numbers = option(4, metavar="V[,...]", help="number of tokens, V.")
+    word_length: Numbers = option(4, metavar="w[,...]")
+    seeds: Numbers = option(3, **SEEDS)
+    word_seeds: Numbers | None = option(
+        None,
+        metavar="N|N,N,...",
+        help="seeds of the words alone, each a row with all --seeds, which then vary weights and the meanings drawn.",
+    )
     target: float | None = None
     cap: float | None = None
     max_updates: int | None = None
     held_out: float = 0.2
-    split: SplitName = "random"
-    hidden: Numbers = 128
+    split: SplitName = option("random", brackets=False)
+    hidden: Numbers = option(128, metavar="E[,...]", help="hidden size E, or several, each a row of its own: 64,128.")
     representation: Representations = "soft"
-    symbols: SymbolsName | None = None
+    symbols: SymbolsName | None = option(None, brackets=False)
     preset: Presets = "default"
-    options: Mapping[str, Any] = field(default_factory=dict)
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = option({}, flags=("--option",), help="a further argument of the models.")
+    settings: Mapping[str, Any] = option({}, **CHANGES)
 
     def __post_init__(self) -> None:
         _set_symbols(self)
@@ -237,18 +273,18 @@ class SweepSpec(ProbeSpec):
 
     function = "icy.sweep"
 
-    model: str | Iterable[str] = ()
+    model: str | Iterable[str] = option((), **MODELS)
     side: SideName | None = None
     kind: str = "probe"
     parts: Sequence[Mapping[str, Any]] = ()
-    shard: str | None = None
-    retries: int = RETRIES
+    shard: str | None = option(None, metavar="i/n")
+    retries: int = option(RETRIES, minimum=0)
     order: OrderName = "longest"
 
 
 @dataclass(frozen=True)
 class EndToEndSpec(RunSpec):
-    """What to train together, and how: the arguments of `icy.end_to_end`.
+    """What to train together, and how: the arguments of `icy.e2e`.
 
     Attributes:
         sender: names of senders.
@@ -284,34 +320,44 @@ class EndToEndSpec(RunSpec):
         quick: a small space, few seeds and few updates wherever these are not given, to try things out.
     """
 
-    function = "icy.end_to_end"
+    function = "icy.e2e"
     job_kind = "e2e"
     small = MappingProxyType({"meanings": "3x4", "word_length": 2, "seeds": 2, "hidden": 32, "steps": 400})
     axes = (
         *("representation", "pretrain_representation", "meanings", "vocab_size", "word_length", "hidden", "preset"),
     )
 
-    sender: str | Iterable[str]
-    receiver: str | Iterable[str]
-    pretrain: Grammars = SCRATCH
+    sender: str | Iterable[str] = field(metadata={**MODELS, "flags": ("--sender", "-s")})
+    receiver: str | Iterable[str] = field(metadata={**MODELS, "flags": ("--receiver", "-r")})
+    pretrain: Grammars = option(
+        SCRATCH,
+        metavar="GRAMMAR|none",
+        completes="files_and_grammars",
+        help="grammars, or files of languages, that both sides learn first, each in a run of its own, repeatable; or "
+        "none, from scratch.",
+    )
     representation: Representations = "soft"
     steps: int | None = None
     cap: float = 20
     most: int = 10_000
     target: float = 0.99
     pretrain_representation: Representations = "soft"
-    pretrained: str | Path | None = None
+    pretrained: str | Path | None = option(None, metavar="RESULTS")
     report_every: int = 100
-    meanings: Spaces = "5x10"
-    vocab_size: Numbers = 4
-    word_length: Numbers = 4
-    seeds: Numbers = 3
-    hidden: Numbers = 128
-    symbols: SymbolsName | None = None
+    meanings: Spaces = option("5x10", metavar="AxK[,...]")
+    vocab_size: Numbers = option(4, metavar="V[,...]", help="number of tokens, V.")
+    word_length: Numbers = option(4, metavar="w[,...]")
+    seeds: Numbers = option(3, **SEEDS)
+    hidden: Numbers = option(128, metavar="E[,...]")
+    symbols: SymbolsName | None = option(None, brackets=False)
     preset: Presets = "default"
-    sender_options: Mapping[str, Any] = field(default_factory=dict)
-    receiver_options: Mapping[str, Any] = field(default_factory=dict)
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    sender_options: Mapping[str, Any] = option(
+        {}, flags=("--sender-option",), help="a further argument of the senders, as in layers=2."
+    )
+    receiver_options: Mapping[str, Any] = option(
+        {}, flags=("--receiver-option",), help="a further argument of the receivers."
+    )
+    settings: Mapping[str, Any] = option({}, **CHANGES)
 
     def __post_init__(self) -> None:
         _set_symbols(self)
@@ -336,9 +382,11 @@ class ReproduceSpec(RunSpec):
     small = MappingProxyType({"seeds": 1})
 
     table: str
-    only: str | Iterable[str] = ()
-    grammar: str | Iterable[str] = ()
-    representation: Representations = ()
-    seeds: Numbers | None = None
-    observations: int | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    only: str | Iterable[str] = option((), metavar="NAME[,NAME]", completes="models")
+    grammar: str | Iterable[str] = option((), flags=("--grammar", "-g"), metavar="NAME", completes="grammars")
+    representation: Representations = option((), names=("soft", "gumb", "discr"))
+    seeds: Numbers | None = option(None, **SEEDS)
+    observations: int | None = option(None, metavar="N", exponents=True)
+    settings: Mapping[str, Any] = option(
+        {}, flags=("--set",), help="a change to the settings of the preset, as in check_every=400."
+    )

@@ -1,16 +1,101 @@
-"""Fields of dataclasses: checked values for them, and those that differ between two."""
+"""Fields of dataclasses: how one declares its check, how values are converted to its type, which differ between two.
+
+msgspec converts the values, not pydantic: it is a dependency already, imports faster, and works on dataclasses as they
+are. A field declares its limits with `setting`, because neither library says in its errors what to type instead.
+"""
 
 from __future__ import annotations
 
+import functools
 import typing
-from collections.abc import Iterable
-from dataclasses import fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import msgspec
 
+from .checks import LARGEST_NUMBER, LARGEST_SETTING, real_number, true_or_false, whole_number
 from .errors import InvalidSettingError, quoted, unknown
 from .types import Options
+
+CHECK = "check"
+
+
+@dataclass(frozen=True)
+class FieldCheck:
+    """Limits of a field of a settings dataclass; None is allowed where the type allows it.
+
+    Attributes:
+        called: the field's name in errors; "setting NAME" for numbers and NAME for the others unless given.
+        least: the smallest number.
+        most: the largest number.
+        above: the number must be larger than this one.
+        among: the allowed names; by default the names of the type, if it is a Literal.
+    """
+
+    called: str = ""
+    least: float | None = None
+    most: float | None = None
+    above: float | None = None
+    among: Sequence[str] = ()
+
+    def require(self, name: str, hint: Any, value: object) -> None:
+        """Raise InvalidSettingError or UnknownNameError if a field may not have a value."""
+        types = typing.get_args(hint) if type(None) in typing.get_args(hint) else (hint,)
+        if value is None and type(None) in types:
+            return
+        if typing.get_origin(hint) is typing.Literal or self.among:
+            names = self.among or typing.get_args(hint)
+            if value not in names:
+                raise unknown(self.called or name, str(value), names)
+        elif bool in types:
+            true_or_false(self.called or name, value)
+        elif int in types and self.least is not None:
+            largest = LARGEST_NUMBER if self.most is None else int(self.most)
+            whole_number(self.called or f"setting {name}", value, int(self.least), largest)
+        elif float in types and (self.least is not None or self.above is not None):
+            least = self.least if self.above is None else self.above
+            most = LARGEST_SETTING if self.most is None else self.most
+            real_number(self.called or f"setting {name}", value, least or 0.0, most, above=self.above is not None)
+
+
+def setting(
+    default: Any,
+    called: str = "",
+    *,
+    least: float | None = None,
+    most: float | None = None,
+    above: float | None = None,
+    among: Sequence[str] = (),
+    metadata: Mapping[str, object] | None = None,
+) -> Any:
+    """Declare a field with its default, its check (see FieldCheck) and metadata."""
+    initial: Any = {"default_factory": dict} if default == {} else {"default": default}
+    return field(**initial, metadata={CHECK: FieldCheck(called, least, most, above, among), **(metadata or {})})
+
+
+def check_fields(made: Any) -> None:
+    """Check all fields of an instance of a dataclass.
+
+    Raises:
+        InvalidSettingError, UnknownNameError: a value that the field's declaration does not allow.
+    """
+    of: type = type(made)
+    hints = _hints(of)
+    for f in fields(made):
+        f.metadata.get(CHECK, FieldCheck()).require(f.name, hints[f.name], getattr(made, f.name))
+
+
+class CheckedFields:
+    """Base of settings dataclasses without checks of several fields together."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+@functools.cache
+def _hints(of: type) -> dict[str, Any]:
+    return typing.get_type_hints(of)
 
 
 def differing(made: Any, usual: Any) -> dict[str, Any]:
@@ -26,7 +111,7 @@ def checked(of: type, given: Options, what: str, without: Iterable[str] = ()) ->
         UnknownNameError: a field that there is not.
         InvalidSettingError: a value of another type.
     """
-    hints = typing.get_type_hints(of)
+    hints = _hints(of)
     known = [f.name for f in fields(of) if f.name not in set(without)]
     found = {}
     for name, value in given.items():

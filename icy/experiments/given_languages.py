@@ -11,9 +11,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
-from icy.config.options import Grammars, Meanings
 from icy.config.protocols import BASELINE
 from icy.config.specs import EndToEndSpec, ProbeSpec
+from icy.config.types import Grammars, Meanings
 from icy.core.errors import InvalidSettingError, StoreError, quoted
 from icy.core.scratch import scratch_folder
 from icy.core.text import counted, words

@@ -6,9 +6,10 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 from icy.config.specs import RunSpec
+from icy.config.types import RunnerName
 from icy.core.devices import resolve_device
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.provenance import usable_cores
@@ -27,7 +28,7 @@ from icy.training.runners.base import one_thread
 from .idle import tell_idle
 
 log = logging.getLogger(__name__)
-RUNNERS = ("local", "ray")
+RUNNERS = get_args(RunnerName)
 ON_CLUSTERS = ("auto", "cpu", "cuda")  # devices
 
 
@@ -154,7 +155,7 @@ def make_plan(spec: RunSpec) -> Plan:
     """Plan what a spec asks for, and train nothing.
 
     Raises:
-        IcyError: as for `icy.probe`, `icy.end_to_end` and so on.
+        IcyError: as for `icy.probe`, `icy.e2e` and so on.
     """
     rows = plan_rows(spec)
     tell_idle(combinations(spec))

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Unpack
 
-from icy.config.options import Grammars, ProbeOptions
+from icy.config.options import ProbeOptions
 from icy.config.protocols import BASELINE, Protocol, get_protocol
 from icy.config.settings import settings_for, with_budget
 from icy.config.specs import ProbeSpec, spell_out
+from icy.config.types import Grammars
 from icy.core.checks import FIRST_SEED, hidden_list, seed_list
 from icy.core.errors import InvalidSettingError
 from icy.core.registry import SIDES, Entry, registry

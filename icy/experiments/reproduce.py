@@ -9,8 +9,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
-from icy.config.options import RepresentationName, ReproduceOptions
+from icy.config.options import ReproduceOptions
 from icy.config.specs import RETRIES, RUNNING, EndToEndSpec, ReproduceSpec, SweepSpec, spell_out
+from icy.config.types import RepresentationName
 from icy.core.checks import seed_list
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.registry import canonical

@@ -406,7 +406,7 @@ class EndToEndResult(ProbeResult):
 
     def plot(self) -> Figure:
         """Plot the curves, in the form of Icy22 figure 7."""
-        from icy.analysis.plots.end_to_end import e2e
+        from icy.analysis.plots.e2e_curves import e2e
 
         return e2e(self)
 

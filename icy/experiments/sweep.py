@@ -10,10 +10,11 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, Unpack, get_args
 
 from icy.config.options import SweepOptions
 from icy.config.specs import RUNNING, ProbeSpec, RunSpec, SweepSpec, names, spell_out
+from icy.config.types import OrderName
 from icy.core.checks import parse_whole
 from icy.core.errors import IncompatibleError, InvalidSettingError, quoted, unknown
 from icy.core.registry import SIDES
@@ -35,7 +36,7 @@ from .watcher import Watcher
 
 log = logging.getLogger(__name__)
 
-ORDERS = ("longest", "given")  # of the rows
+ORDERS = get_args(OrderName)  # of the rows
 
 
 @standard_state()

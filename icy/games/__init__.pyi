@@ -9,7 +9,7 @@ from .model import GameModel as GameModel
 from .oracles import make_oracle as make_oracle
 from .rules import Rules as Rules
 from .saved_agents import kept_agents as kept_agents
-from .settings import LearningSettings as LearningSettings
+from .settings import GamesLearningSettings as GamesLearningSettings
 from .spoken import Spoken as Spoken
 from .turn_settings import TurnSettings as TurnSettings
 from .turns import TurnBatch as TurnBatch

@@ -22,7 +22,7 @@ from .oracles import ORACLES, make_oracle
 from .playing import Agents, Learned
 from .registered import game_conventions
 from .saved_agents import SavedAgents, kept_agents
-from .settings import LearningSettings
+from .settings import GamesLearningSettings
 from .spoken import Spoken
 from .turn_settings import TurnSettings
 from .turns import Turns, rules_of
@@ -75,7 +75,7 @@ class GameAgents:
     def game(self) -> str:
         """The game and its evaluation in words: if the texts are equal, scores can be compared."""
         setup, turns = self.setup, self.setup.of_turns(self.distractor_kind)
-        learning = differing(setup.learning, LearningSettings())
+        learning = differing(setup.learning, GamesLearningSettings())
         settings = {
             **{f"world.{name}": value for name, value in setup.world_options.items()},
             "message_length": setup.message_length,

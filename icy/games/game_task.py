@@ -12,7 +12,7 @@ from icy.core.errors import InvalidSettingError
 from icy.core.fields import checked, differing
 from icy.core.registry import PERCEPTION, SIDES, WORLD, Entry, registry
 
-from .settings import LearningSettings
+from .settings import GamesLearningSettings
 from .turn_settings import TurnSettings
 from .worlds.factory import make_world
 from .worlds.world import World
@@ -62,7 +62,7 @@ class GameTask:
     receiver_options: Mapping[str, Any] = field(default_factory=dict)
     perception_options: Mapping[str, Any] = field(default_factory=dict)
     steps: int = 20_000
-    learning: LearningSettings = field(default_factory=LearningSettings)
+    learning: GamesLearningSettings = field(default_factory=GamesLearningSettings)
 
     @classmethod
     def of_config(cls, config: Mapping[str, Any]) -> Self:
@@ -71,7 +71,7 @@ class GameTask:
         Raises:
             IcyError: it is of another version of icy.
         """
-        inner = {"turns": TurnSettings, "learning": LearningSettings}
+        inner = {"turns": TurnSettings, "learning": GamesLearningSettings}
         made = {n: of(**checked(of, config[n], "setting")) for n, of in inner.items() if n in config}
         rest = {n: value for n, value in config.items() if n not in inner}
         return cls(**{**checked(cls, rest, "part of a training"), **made})

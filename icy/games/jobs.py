@@ -18,7 +18,7 @@ from icy.training.job import Replicate
 from .game_job import GameJob
 from .game_task import GameTask, require_words, usual_perception, usual_word_size
 from .presets import find_preset
-from .settings import LearningSettings
+from .settings import GamesLearningSettings
 from .spec import GamesSpec
 from .trial import CHANNELS, require_fitting_parts
 from .turn_settings import DISTRACTOR_KINDS, TurnSettings
@@ -94,7 +94,7 @@ def _task(spec: GamesSpec) -> GameTask:
         sender=registry.get(str(spec.sender), SIDES[0]).name,
         receiver=registry.get(str(spec.receiver), SIDES[1]).name,
         perception=_perception(spec.perception, made),
-        learning=LearningSettings(**checked(LearningSettings, spec.settings, "setting of games")),
+        learning=GamesLearningSettings(**checked(GamesLearningSettings, spec.settings, "setting of games")),
         steps=whole_number("number of updates", spec.steps),
         sender_sees=_one_of("what a sender sees", spec.sender_sees, ("targets", "both")),
         sender_hidden=whole_number("hidden size of the sender", spec.sender_hidden),

@@ -17,16 +17,16 @@ LANGUAGE = (
 
 def game_conventions(config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the conventions of each metric in a record of a game, by the configuration of the record."""
-    from .settings import LearningSettings  # imports the metrics
+    from .settings import GamesLearningSettings  # imports the metrics
 
     learning = config.get("settings", {}).get("setup", {}).get("learning", {})
-    compared = learning.get("topsim_of", LearningSettings.topsim_of)
+    compared = learning.get("topsim_of", GamesLearningSettings.topsim_of)
     return {
         "cbm": {
             "words": "tokens",
             "concepts": "items",
             "repeats": "counted",
-            "unmatched": learning.get("unmatched", LearningSettings.unmatched),
+            "unmatched": learning.get("unmatched", GamesLearningSettings.unmatched),
         },
         "ami": {"average": "max"},
         "topsim": {

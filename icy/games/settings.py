@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from icy.core.checks import real_number, whole_number
-from icy.core.errors import unknown
+from icy.core.fields import CheckedFields, setting
 
 from .evaluation import TOPSIM_OF, UNMATCHED
 
-SELECTED_ON = ("validation", "test")
-
 
 @dataclass(frozen=True)
-class LearningSettings:
+class GamesLearningSettings(CheckedFields):
     """How agents learn, and how they are evaluated.
 
     Attributes:
@@ -32,28 +29,13 @@ class LearningSettings:
         tf32: on a GPU, multiply matrices in TF32.
     """
 
-    batch_size: int = 10
-    learning_rate: float = 5e-4
-    clip_norm: float | None = None
-    epoch: int = 2000
-    turns: int = 1000
-    selected_on: str = "validation"
-    topsim_of: str = "phrase"
-    unmatched: str = "matched"
+    batch_size: int = setting(10, "batch size", least=1)
+    learning_rate: float = setting(5e-4, "learning rate", above=0)
+    clip_norm: float | None = setting(None, "clipping norm", above=0)
+    epoch: int = setting(2000, "number of updates of an epoch", least=1)
+    turns: int = setting(1000, "number of turns of an evaluation", least=2)
+    selected_on: str = setting("validation", "choice of turns", among=("validation", "test"))
+    topsim_of: str = setting("phrase", "object of topsim", among=TOPSIM_OF)
+    unmatched: str = setting("matched", "reading of unmatched", among=UNMATCHED)
     reserved_end: bool = False
     tf32: bool = False
-
-    def __post_init__(self) -> None:
-        whole_number("batch size", self.batch_size)
-        whole_number("number of updates of an epoch", self.epoch)
-        whole_number("number of turns of an evaluation", self.turns, least=2)
-        real_number("learning rate", self.learning_rate, above=True)
-        if self.clip_norm is not None:
-            real_number("clipping norm", self.clip_norm, above=True)
-        for what, given, known in (
-            ("choice of turns", self.selected_on, SELECTED_ON),
-            ("object of topsim", self.topsim_of, TOPSIM_OF),
-            ("reading of unmatched", self.unmatched, UNMATCHED),
-        ):
-            if given not in known:
-                raise unknown(what, given, known)

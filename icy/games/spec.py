@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from icy.config.options import Numbers
 from icy.config.specs import RunSpec
+from icy.config.types import Numbers
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class GamesSpec(RunSpec):
         receiver_options: further arguments of the receiver.
         perception_options: further arguments of the perception.
         settings: changes to the settings of learning and evaluation, as in learning_rate=0.001; see
-            icy.games.LearningSettings.
+            icy.games.GamesLearningSettings.
         quick: few seeds and updates wherever these are not given, to try things out; the agents are kept.
     """
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from icy.core.checks import real_number, whole_number
-from icy.core.errors import InvalidSettingError, unknown
+from icy.core.checks import real_number
+from icy.core.errors import InvalidSettingError
+from icy.core.fields import check_fields, setting
 
-RULE_KINDS = ("conjunctions", "formulas")
 DISTRACTOR_KINDS = ("auto", "near", "uniform", "groups")
-SAMPLINGS = ("attribute-first", "type-first", "uniform")
 MOST_CANDIDATES = 10_000
 
 
@@ -34,34 +33,24 @@ class TurnSettings:
         rules: "conjunctions" of concepts, or the "formulas" of Mu & Goodman, for which `rule_length` is 1.
     """
 
-    rule_length: int = 1
-    targets: int = 20
-    distractors: int = 20
-    distractor_kind: str = "auto"
-    rule_sampling: str = "attribute-first"
+    rule_length: int = setting(1, "rule length", least=1)
+    targets: int = setting(20, "number of targets", least=1, most=MOST_CANDIDATES)
+    distractors: int = setting(20, "number of distractors", least=1, most=MOST_CANDIDATES)
+    distractor_kind: str = setting("auto", "kind of distractors", among=DISTRACTOR_KINDS)
+    rule_sampling: str = setting(
+        "attribute-first", "way to draw rules", among=("attribute-first", "type-first", "uniform")
+    )
     held_out: float | None = None
     same_objects: bool = True
     repeat_target: bool = False
-    rules: str = "conjunctions"
+    rules: str = setting("conjunctions", "kind of rules", among=("conjunctions", "formulas"))
 
     def __post_init__(self) -> None:
-        whole_number("rule length", self.rule_length)
-        whole_number("number of targets", self.targets, most=MOST_CANDIDATES)
-        whole_number("number of distractors", self.distractors, most=MOST_CANDIDATES)
+        check_fields(self)
         if self.held_out is not None and real_number("share of rules held out", self.held_out, most=1.0) == 1.0:
             raise InvalidSettingError("The share of rules held out is below 1: some must be left to train on.")
-        for what, given, accepted in (
-            ("kind of distractors", self.distractor_kind, DISTRACTOR_KINDS),
-            ("way to draw rules", self.rule_sampling, SAMPLINGS),
-            ("kind of rules", self.rules, RULE_KINDS),
-        ):
-            if given not in accepted:
-                raise unknown(what, str(given), accepted)
         if self.rules == "formulas" and self.rule_length != 1:
             raise InvalidSettingError("Formulas have no length to choose; leave the rule length at 1.")
-        for name in ("same_objects", "repeat_target"):
-            if not isinstance(getattr(self, name), bool):
-                raise InvalidSettingError(f"{name} is True or False, not {getattr(self, name)!r}.")
 
     @property
     def drawn_distractors(self) -> str:

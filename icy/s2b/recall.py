@@ -7,25 +7,25 @@ a continuous one must be bound to values within the episode. The score is the ac
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Unpack
+from typing import Any, ClassVar, Literal, Unpack
 
 import numpy as np
 from jaxtyping import Bool, Float32, Float64, Int64
 from numpy.typing import ArrayLike, NDArray
 
 from icy.config.presets import Departure
-from icy.core.checks import true_or_false, whole_number
-from icy.core.errors import IcyError, InvalidSettingError, unknown
+from icy.core.checks import whole_number
+from icy.core.errors import IcyError, InvalidSettingError
+from icy.core.fields import check_fields, setting
 
 from . import targets
 from .episode_streams import EpisodeStreams, Reals, SavedState, Wholes, seeds_of
-from .options import RecallOptions, RecallSplit, Stimuli, Truncation
+from .options import RecallOptions
 from .settings import CompatSettings
-from .stimuli import REPRESENTATIONS, TRUNCATIONS, Sections, Spaces, all_meanings, one_hot
+from .stimuli import Sections, Spaces, Stimuli, Truncation, all_meanings, one_hot
 
 SHOWN, ASKED = 0, 1  # the two steps of a game
 STATE = ("seeds", "number", "_at", "_asked", "_result", "_done", "illegal", "_right")
-RECALL_SPLITS = ("all", "support")
 
 # What the authors' program chooses differently from their papers (s2b-facts 8).
 NEAR32: dict[str, Departure] = {
@@ -67,15 +67,15 @@ class RecallSettings(CompatSettings):
 
     compats: ClassVar[Mapping[str, Mapping[str, Departure]]] = {"near32": NEAR32}
 
-    dimensions: int = 3
-    least: int = 2
-    most: int = 5
-    shots: int = 2
-    representation: Stimuli = "scs"
-    truncate: Truncation = "resample"
-    split: RecallSplit = "all"
+    dimensions: int = setting(3, least=1)
+    least: int = setting(2, least=2)
+    most: int = setting(5, "most", least=1)
+    shots: int = setting(2, least=1)
+    representation: Stimuli = setting("scs", "representation of stimuli")
+    truncate: Truncation = setting("resample", "rule for samples outside their section")
+    split: Literal["all", "support"] = "all"
     replacement: bool = False
-    games_per_shot: int | None = None
+    games_per_shot: int | None = setting(None, "games_per_shot", least=1)
     right: float = 1.0
     wrong: float = 0.0
 
@@ -86,20 +86,9 @@ class RecallSettings(CompatSettings):
         return chosen | ({"least": given.get("most", cls.most)} if given.get("representation") == "ohe" else {})
 
     def __post_init__(self) -> None:
-        for what, given, accepted in (
-            ("representation of stimuli", self.representation, REPRESENTATIONS),
-            ("rule for samples outside their section", self.truncate, TRUNCATIONS),
-            ("split", self.split, RECALL_SPLITS),
-        ):
-            if given not in accepted:
-                raise unknown(what, str(given), accepted)
-        for name, least in (("dimensions", 1), ("least", 2), ("shots", 1)):
-            whole_number(f"setting {name}", getattr(self, name), least=least)
-        if whole_number("most", self.most) < self.least:
+        check_fields(self)
+        if self.most < self.least:
             raise InvalidSettingError(f"Numbers of values run from {self.least} to {self.most}, which leaves none.")
-        if self.games_per_shot is not None:
-            whole_number("games_per_shot", self.games_per_shot)
-        true_or_false("replacement", self.replacement)
         if self.split == "support" and self.dimensions < targets.TEST_VALUES:
             raise InvalidSettingError("With one dimension there is no support to take stimuli from; take split 'all'.")
 

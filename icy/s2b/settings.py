@@ -3,26 +3,22 @@
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Literal, Self, cast, get_args
 
 from icy.config.presets import Departure
 from icy.config.specs import names
-from icy.core.checks import true_or_false, whole_number
+from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError, quoted, unknown
+from icy.core.fields import check_fields, setting
 from icy.core.text import counted
 
 from .episode_streams import checked_seed
-from .options import GameKind, GameSplit, Masks, Query, QueryOf, QueryOrder, Stimuli, Truncation, View
-from .stimuli import REPRESENTATIONS, TRUNCATIONS
+from .stimuli import Stimuli, Truncation
 from .targets import TEST_VALUES
 
-GAME_KINDS = ("meta", "common")
-QUERIES = ("all", "tss")
-ORDERS = ("random", "index")
-OWNERS = ("listener", "speaker")
-VIEWS = ("full", "partial")
-MASKS = ("paper", "near32")
-SPLITS = ("support", "query", "all")
+Query = Literal["all", "tss"]
+QUERIES: tuple[str, ...] = get_args(Query)
+Compat = Literal["near32"]
 MOST_MEANINGS = 1_000_000
 MOST_SHOTS = 1000
 
@@ -154,32 +150,32 @@ class GameSettings(CompatSettings):
     called = "the game"
     compats = COMPATS
 
-    kind: GameKind = "meta"
-    dimensions: int = 3
-    least: int = 2
-    most: int = 5
-    shots: int = 1
-    samples: int = 1
-    distractors: int = 0
-    rounds: int = 1
-    vocab_size: int = None  # type: ignore[assignment]  # completed below
-    length: int = None  # type: ignore[assignment]
+    kind: Literal["meta", "common"] = setting("meta", "kind of game")
+    dimensions: int = setting(3, least=1)
+    least: int = setting(2, least=2)
+    most: int = setting(5, "most", least=1)
+    shots: int = setting(1, least=1)
+    samples: int = setting(1, least=1)
+    distractors: int = setting(0, least=0)
+    rounds: int = setting(1, least=1)
+    vocab_size: int = setting(None, least=1)  # completed below
+    length: int = setting(None, least=1)
     descriptive: bool = True
     ratio: float | None = 0.5
-    view: View = "full"
+    view: Literal["full", "partial"] = "full"
     feedback: bool = True
     permutation: bool = True
     listener_messages: bool = False
     query: Query = "all"
-    query_order: QueryOrder = "random"
-    query_of: QueryOf = "listener"
-    truncate: Truncation = "resample"
-    representation: Stimuli = "scs"
-    threshold: int = TEST_VALUES
-    masks: Masks = "paper"
+    query_order: Literal["random", "index"] = setting("random", "order of the query")
+    query_of: Literal["listener", "speaker"] = setting("listener", "player that the query is of")
+    truncate: Truncation = setting("resample", "rule for samples outside their section")
+    representation: Stimuli = setting("scs", "representation of stimuli")
+    threshold: int = setting(TEST_VALUES, least=1)
+    masks: Literal["paper", "near32"] = "paper"
     distinct: bool = True
-    games: int = 1
-    split: GameSplit = "support"
+    games: int = setting(1, least=1)
+    split: Literal["support", "query", "all"] = "support"
     space_seed: int = 0
 
     def __post_init__(self) -> None:
@@ -187,7 +183,7 @@ class GameSettings(CompatSettings):
             object.__setattr__(self, "vocab_size", whole_number("most", self.most) + 1)
         if self.length is None:
             object.__setattr__(self, "length", self.dimensions)
-        self._check_names()
+        check_fields(self)
         self._check_numbers()
         self._check_combinations()
         self._check_distractors()
@@ -228,29 +224,9 @@ class GameSettings(CompatSettings):
 
     # -- checks --------------------------------------------------------------------------------------------------------
 
-    def _check_names(self) -> None:
-        for what, given, accepted in (
-            ("kind of game", self.kind, GAME_KINDS),
-            ("query", self.query, QUERIES),
-            ("order of the query", self.query_order, ORDERS),
-            ("player that the query is of", self.query_of, OWNERS),
-            ("view", self.view, VIEWS),
-            ("masks", self.masks, MASKS),
-            ("split", self.split, SPLITS),
-            ("representation of stimuli", self.representation, REPRESENTATIONS),
-            ("rule for samples outside their section", self.truncate, TRUNCATIONS),
-        ):
-            if given not in accepted:
-                raise unknown(what, str(given), accepted)
-
     def _check_numbers(self) -> None:
-        for name, least in (
-            ("dimensions", 1), ("least", 2), ("shots", 1), ("samples", 1), ("distractors", 0), ("rounds", 1),
-            ("vocab_size", 1), ("length", 1), ("threshold", 1), ("games", 1),
-        ):  # fmt: skip
-            whole_number(f"setting {name}", getattr(self, name), least=least)
         checked_seed(self.space_seed)
-        if whole_number("most", self.most) < self.least:
+        if self.most < self.least:
             raise InvalidSettingError(f"Numbers of values run from {self.least} to {self.most}, which leaves none.")
         # With 2 or more values, this many dimensions are always too many: their power may be too large to compute.
         too_many = self.dimensions >= MOST_MEANINGS.bit_length()
@@ -263,8 +239,6 @@ class GameSettings(CompatSettings):
             raise InvalidSettingError(f"At most {MOST_SHOTS:,} shots of every value can be drawn, not {self.shots:,}.")
         if self.ratio is not None and not (isinstance(self.ratio, (int, float)) and 0 <= self.ratio <= 1):
             raise InvalidSettingError(f"The descriptive ratio is a share, from 0 to 1; not {self.ratio!r}.")
-        for name in ("descriptive", "feedback", "permutation", "listener_messages", "distinct"):
-            true_or_false(name, getattr(self, name))
 
     def _check_combinations(self) -> None:
         if not self.descriptive and not self.distractors:

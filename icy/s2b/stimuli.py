@@ -7,6 +7,7 @@ space is, so it does not reveal how many values there are (MetaRG22 and MetaRG24
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal, get_args
 
 import numpy as np
 from jaxtyping import Bool, Float32, Float64, Int64
@@ -18,8 +19,10 @@ from icy.core.errors import InvalidSettingError, unknown
 
 from .episode_streams import EpisodeStreams, Reals, Wholes
 
-TRUNCATIONS = ("resample", "clip", "none")
-REPRESENTATIONS = ("scs", "ohe")
+Truncation = Literal["resample", "clip", "none"]
+Stimuli = Literal["scs", "ohe"]
+TRUNCATIONS: tuple[str, ...] = get_args(Truncation)
+REPRESENTATIONS: tuple[str, ...] = get_args(Stimuli)
 SAFE = 3.0  # standard deviations between a mean and the ends of its section, at least
 INSIDE = 1e-4  # standard deviations that a clipped sample stays inside its section, as the end belongs to the next one
 WIDEST = 6.0  # standard deviations in a section with the widest density; with the narrowest there are twice as many

@@ -8,8 +8,8 @@ from dataclasses import replace
 from itertools import product
 from typing import Any, TypeVar, get_args
 
-from icy.config.options import PresetName, ProtocolName, RepresentationName
 from icy.config.specs import RunSpec, names
+from icy.config.types import PresetName, ProtocolName, RepresentationName
 from icy.core.checks import whole_number
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.text import several, words

@@ -17,7 +17,7 @@ from typing import Any
 import pandas as pd
 
 import icy
-from icy.analysis.plots.end_to_end import e2e
+from icy.analysis.plots.e2e_curves import e2e
 from icy.core.errors import InvalidSettingError, UnknownNameError
 from icy.experiments.reproduction import Reproduction
 from icy.records.long_table import to_long

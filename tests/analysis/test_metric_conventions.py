@@ -20,11 +20,11 @@ from matplotlib.text import Text
 import icy
 from icy.analysis import plots, tables
 from icy.analysis.emergence import Emergence
+from icy.analysis.plots.e2e_curves import e2e
 from icy.analysis.plots.emergence import plot_emergence
-from icy.analysis.plots.end_to_end import e2e
 from icy.analysis.plots.metric_bars import plot_metrics
 from icy.analysis.plots.translation import plot_translation
-from icy.analysis.tables.end_to_end import end_to_end_table
+from icy.analysis.tables.e2e import end_to_end_table
 from icy.analysis.tables.games import SCORES, evaluation_table, games_table
 from icy.analysis.tables.metrics import metrics_table
 from icy.analysis.tables.printed_table import BiasTable
@@ -32,7 +32,7 @@ from icy.analysis.tables.s2b import LEARNED, scores_table, training_table
 from icy.config.specs import EndToEndSpec
 from icy.core.conventions import OF_READING, Convention, conventions_json
 from icy.core.registry import registry
-from icy.experiments.end_to_end import pair_jobs
+from icy.experiments.e2e import pair_jobs
 from icy.experiments.report import report_sections
 from icy.experiments.trackers.base import parameters_of
 from icy.games.comparison import GameChanges, compare, one_player
@@ -118,7 +118,7 @@ def languages() -> pd.DataFrame:
 
 
 TABLES = {  # every table of metrics
-    "end_to_end.end_to_end_table": lambda: end_to_end_table(to_long([*pairs(), *pairs(preset="published")])),
+    "e2e.end_to_end_table": lambda: end_to_end_table(to_long([*pairs(), *pairs(preset="published")])),
     "games.games_table": lambda: games_table(in_games()),
     "games.evaluation_table": lambda: evaluation_table(compare("ideal", GameChanges(count=10))),
     "s2b.training_table": lambda: training_table(agents()),
@@ -129,7 +129,7 @@ TABLES = {  # every table of metrics
     "metrics.metrics_table": lambda: metrics_table(scores(), NAMES),
 }
 PLOTS = {  # every plot of metrics
-    "end_to_end.e2e": lambda: e2e(to_long_curves(pairs())),
+    "e2e_curves.e2e": lambda: e2e(to_long_curves(pairs())),
     "metric_bars.plot_metrics": lambda: plot_metrics(scores(), NAMES),
     "emergence.plot_emergence": emergence,
     "translation.plot_translation": lambda: plot_translation(icy.metrics.cbm([["a"], ["b"]], ["x", "y"])),

@@ -16,7 +16,7 @@ from icy.games.comparison import GameAgents, GameChanges, compare, one_player, p
 from icy.games.game_task import GameTask
 from icy.games.oracles import ORACLES, make_oracle
 from icy.games.rules import Rules
-from icy.games.settings import LearningSettings
+from icy.games.settings import GamesLearningSettings
 from icy.games.showing import images_of, show_turns, values_of
 from icy.games.turn_settings import TurnSettings
 
@@ -40,7 +40,7 @@ AGENTS = {"world": "thing", "channel": "qt", "word_size": 6, "world_options": {"
 def beside(kind: str = "near", message_length: int = 2, evaluation: int = 40, **turns: Any) -> GameAgents:
     """Return a stand-in for trained agents of a game."""
     settings = TurnSettings(**{"rule_length": 2, "targets": 3, "distractors": 4, **turns})
-    learning = LearningSettings(turns=evaluation)
+    learning = GamesLearningSettings(turns=evaluation)
     setup = GameTask(**AGENTS, message_length=message_length, turns=settings, learning=learning)  # type: ignore[arg-type]
     return GameAgents("a+b, seed 1", 1, setup, kind, make_oracle("random", Rules.of(setup.made_world, 2)), setup)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 from hypothesis import example, given
@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from icy.s2b import BatchedGame, GameSettings
 from icy.s2b.episodes import deal
-from icy.s2b.settings import COMPATS, GAME_KINDS, MASKS, ORDERS, OWNERS, QUERIES, SPLITS, VIEWS
-from icy.s2b.stimuli import REPRESENTATIONS, TRUNCATIONS
+from icy.s2b.settings import COMPATS
 from tests.properties.helpers import HUGE, JSON, unless_refused
 
+HINTS = get_type_hints(GameSettings)
 SIZES = st.integers(-1, 4)
 GIVEN: dict[str, st.SearchStrategy[Any]] = {
     "compat": st.sampled_from([None, *COMPATS]),
-    "kind": st.sampled_from(GAME_KINDS),
+    **{name: st.sampled_from(get_args(hint)) for name, hint in HINTS.items() if get_origin(hint) is Literal},
     **dict.fromkeys(
         ("dimensions", "least", "most", "shots", "samples", "distractors", "rounds", "length", "threshold", "games"),
         SIZES,
@@ -26,14 +26,6 @@ GIVEN: dict[str, st.SearchStrategy[Any]] = {
     "vocab_size": st.integers(-1, 9),
     **dict.fromkeys(("descriptive", "feedback", "permutation", "listener_messages", "distinct"), st.booleans()),
     "ratio": st.none() | st.floats(-0.5, 1.5),
-    "view": st.sampled_from(VIEWS),
-    "query": st.sampled_from(QUERIES),
-    "query_order": st.sampled_from(ORDERS),
-    "query_of": st.sampled_from(OWNERS),
-    "truncate": st.sampled_from(TRUNCATIONS),
-    "representation": st.sampled_from(REPRESENTATIONS),
-    "masks": st.sampled_from(MASKS),
-    "split": st.sampled_from(SPLITS),
     "space_seed": st.integers(0, 3),
 }
 

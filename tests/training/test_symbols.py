@@ -15,7 +15,7 @@ from icy.core.errors import UnknownNameError
 from icy.core.noise import Noise
 from icy.core.registry import registry
 from icy.core.representations import get_representation
-from icy.experiments.end_to_end import pair_jobs
+from icy.experiments.e2e import pair_jobs
 from icy.experiments.idle import idle
 from icy.experiments.probe import probe_jobs
 from icy.languages.meanings import MeaningSpace

@@ -13,7 +13,7 @@ import click
 
 from icy.cli.exit_codes import DONE, FAILED
 from icy.cli.groups import command
-from icy.cli.options import Assignment, choice_of, plot_option, selection
+from icy.cli.options import Assignment, Assignments, choice_of, plot_option, selection
 from icy.cli.output import checked_file, checked_plot, format_option, note, print_rows, save_figure
 from icy.core.errors import InvalidSettingError
 from icy.core.files import write_atomically
@@ -84,7 +84,7 @@ def compare_command(
     b: str,
     model: tuple[str, ...],
     grammar: tuple[str, ...],
-    where: tuple[tuple[str, Any], ...],
+    where: Assignments,
     measure: str | None,
     seeds: bool,
     plot: str | None,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from icy.languages.language import Language
 
 
-Row = list[Any]
+Row = list[object]
 DEFAULTS = {name: p.default for name, p in inspect.signature(make_language).parameters.items()}
 
 SHOW_EPILOG = """\b

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
-import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +13,12 @@ from icy.cli import completion
 from icy.cli.exit_codes import Interrupted
 from icy.cli.groups import command
 from icy.cli.metric_progress import metric_progress
+from icy.cli.metric_sources import apart, as_reported_sources, has_start, metric_sources
 from icy.cli.options import (
     FORMATS,
     SPREADS,
     Assignment,
+    Assignments,
     Several,
     permutations_option,
     plot_option,
@@ -40,45 +38,23 @@ from icy.cli.output import (
 )
 from icy.cli.sample_sizes import require_cbm, show_sample_sizes
 from icy.cli.session import set_up_log
-from icy.config.settings import OPEN
-from icy.core.checks import number_or_text, seed_list
-from icy.core.errors import InvalidSettingError, StoreError, quoted
+from icy.core.checks import number_or_text
+from icy.core.errors import InvalidSettingError, quoted
 from icy.core.logs import log_level
 from icy.core.registry import registry
-from icy.core.text import listed, words
-from icy.grammars import expand_grammars, make_language
-from icy.languages.readers import read_table
+from icy.core.text import listed
 from icy.languages.rule import MISSING
 from icy.metrics import Table, evaluate
 from icy.metrics.evaluation import DEFAULT_METRICS, ERRORS, values_by_chance
 from icy.metrics.topographic.topsim import PAIRS
-from icy.records.long_table import ROW, to_long
-from icy.records.pack import is_pack
-from icy.records.store import RECORDS
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from icy.analysis.tables.printed_table import BiasTable
-    from icy.languages.language import Language
-    from icy.records.record import Record
 
 
 EXACT_ROWS = 20_000  # up to so many rows all pairs are compared by default, which takes seconds
-SUFFIXES = (
-    ".csv",
-    ".tsv",
-    ".parquet",
-    ".feather",
-    ".npz",
-    ".npy",
-    ".pt",
-    ".pth",
-    ".json",
-    ".jsonl",
-    ".ndjson",
-    ".msg",
-)  # of files, also missing ones
 DRAWN_PAIRS = 1_000_000  # beyond, for a standard error of about 0.001 at most
 
 STARTED = "V counts the start symbol too, which the agents said; --symbols V excludes it when they are trained"
@@ -200,25 +176,6 @@ SHOWN = together(
 )
 
 
-@dataclass(frozen=True)
-class Source:
-    """A table to score.
-
-    Attributes:
-        name: of its row.
-        seed: None for a file.
-        table: builds it.
-        place: the file, or the results that hold it; "" for the language of a grammar.
-        record: of a sender or a pair, if it comes from results.
-    """
-
-    name: str
-    seed: int | None
-    table: Callable[[], Table]
-    place: str = ""
-    record: Record | None = None
-
-
 @command("metrics", epilog=EPILOG)
 @click.argument(
     "sources", metavar="FILE|RESULTS|GRAMMAR...", nargs=-1, required=True, shell_complete=completion.files_and_grammars
@@ -230,7 +187,7 @@ class Source:
 def metrics_command(
     sources: tuple[str, ...],
     metric: tuple[str, ...],
-    conventions: tuple[tuple[str, Any], ...],
+    conventions: Assignments,
     pairs: str,
     as_reported: bool,
     by_sample_size: bool,
@@ -243,7 +200,7 @@ def metrics_command(
     out: str | None,
     plugin: tuple[str, ...],
     quiet: bool,
-    **given: Any,
+    **given: object,
 ) -> None:
     """Measure how compositional languages are: from files, or of grammars over seeds.
 
@@ -263,10 +220,10 @@ def metrics_command(
     if by_sample_size:
         require_cbm(names, {"plot": plot, "permutations": permutations, "errors": errors, "as-reported": as_reported})
     found: list[pd.DataFrame] = []
-    todo = [source for name in dict.fromkeys(sources) for source in _sources(name, given, quiet)]
+    todo = [source for name in dict.fromkeys(sources) for source in metric_sources(name, given, quiet)]
     if as_reported:
-        todo, chosen = _as_reported(todo, names, chosen)
-    todo = _apart(todo)
+        todo, chosen = as_reported_sources(todo, names, chosen)
+    todo = apart(todo)
     if by_sample_size:
         read = ((source.name, source.seed, source.table()) for source in todo)
         every = ((*one, _with_pairs(chosen, ["cbm"], pairs, one[2], None).get("cbm", {})) for one in read)
@@ -290,7 +247,7 @@ def metrics_command(
                     progress=permutations_done,
                 )
                 found.append(row.assign(name=source.name, seed=source.seed))
-                started |= _has_start(source.record, table)
+                started |= has_start(source.record, table)
                 if permutations is None:  # which show as much
                     for name, value in values_by_chance(table, names, own).items():
                         if row[name][0] == value:  # whatever the messages mean, as a note says
@@ -308,152 +265,9 @@ def metrics_command(
     _write(found, names, target, figure, quiet)
 
 
-# -- input -------------------------------------------------------------------------------------------------------------
-
-
-def _sources(name: str, given: Mapping[str, Any], quiet: bool) -> list[Source]:
-    """Return the tables that an argument names; say of a file which columns were taken for what."""
-    path = Path(name)
-    if not path.exists() or (path / RECORDS).is_dir() or is_pack(path):
-        _require_eos_alone(given, name)
-    if (path / RECORDS).is_dir() or is_pack(path):
-        return _spoken(path, given["eos"])
-    if path.exists() or path.suffix.lower() in SUFFIXES:
-        meant, said = _split(given["meaning_columns"]), _split(given["message_columns"])
-        table = read_table(path, meaning_columns=meant, message_columns=said, **_reading(given))
-        if not quiet:
-            note(f"{path.name}: {table.read_as}.")
-        return [Source(table.name, None, lambda: table, name)]
-    if "/" in name:
-        raise StoreError(f"'{name}' is no file that can be read, and no grammar.")
-    sizes = given["meanings"], given["vocab_size"], given["word_length"]
-    grammars = list(dict.fromkeys(g for side in ("receiver", "sender") for g in _of_side(name, side)))
-    return [
-        Source(grammar, seed, lambda g=grammar, s=seed: Table.of(make_language(g, *sizes, s), eos=given["eos"]))  # type: ignore[misc]
-        for grammar in grammars
-        for seed in seed_list(given["seeds"])
-    ]
-
-
-def _spoken(path: Path, eos: str | None) -> list[Source]:
-    """Return the languages of the senders in a results folder or a pack."""
-    from icy.experiments.results import ProbeResult
-
-    found = ProbeResult.load(path).languages()
-    if not found:
-        raise StoreError(
-            f"{path} holds no languages: those of senders are there after --keep-models, and those of end-to-end runs."
-        )
-    names = _row_names([record for record, _ in found])
-    return [
-        Source(name, record["seed"], partial(_table_of, make, eos), str(path), record)
-        for name, (record, make) in zip(names, found, strict=True)
-    ]
-
-
-def _as_reported(
-    todo: Sequence[Source], names: Sequence[str], chosen: Mapping[str, Mapping[str, Any]]
-) -> tuple[list[Source], dict[str, dict[str, Any]]]:
-    """Return the tables behind the topsim of end-to-end runs, and its conventions.
-
-    Raises:
-        InvalidSettingError: something else is to be scored, or conventions of topsim were given.
-    """
-    from icy.training.pairs.game import reported_meanings  # imports torch
-    from icy.training.pairs.pair_job import pair_conventions
-
-    pairs = [source for source in todo if source.record is not None and source.record["side"] == "pair"]
-    if len(pairs) < len(todo) or list(names) != ["topsim"] or chosen:
-        raise InvalidSettingError(
-            "--as-reported computes the topsim of end-to-end runs: give their results folder and `-m topsim` alone."
-        )
-
-    def compared(source: Source) -> Table:
-        assert source.record is not None
-        return source.table().rows(reported_meanings(source.record))
-
-    return [replace(source, table=partial(compared, source)) for source in pairs], pair_conventions({})
-
-
-def _has_start(record: Record | None, table: Table) -> bool:
-    """Return whether senders of a record could say the start symbol, and did."""
-    return record is not None and record["representation"] in OPEN and table.vocab_size > record["vocab_size"]
-
-
-def _apart(sources: Sequence[Source]) -> list[Source]:
-    """Return tables under other names where several places have one of the same name: rows are means over seeds."""
-    places: dict[str, set[str]] = {}
-    for source in sources:
-        places.setdefault(source.name, set()).add(source.place)
-
-    def named(source: Source) -> str:
-        if len(places[source.name]) == 1 or not source.place:
-            return source.name
-        return source.place if source.seed is None else f"{source.name} of {source.place}"
-
-    return [replace(source, name=named(source)) for source in sources]
-
-
-def _row_names(records: Sequence[Record]) -> list[str]:
-    """Return model and grammar, and whatever else tells records of the same two apart."""
-    from icy.analysis.wording import LETTERS, text_of
-
-    long = to_long(records)
-    names = long["model"].str.rpartition("/")[2] + " " + long["grammar"]
-    for _, alike in long.groupby(names):
-        for column in ROW:
-            if alike[column].astype(str).nunique() > 1:
-                letter = f"{LETTERS[column]}=" if column in LETTERS else ""
-                names[alike.index] += " " + letter + alike[column].map(text_of)
-    return list(names)
-
-
-def _table_of(make: Callable[[], Language | Table], eos: str | None) -> Table:
-    return Table.of(make(), eos=eos)
-
-
-def _of_side(name: str, side: str) -> list[str]:
-    """Return grammars by name or pattern; none if this side cannot use any of them."""
-    from icy.core.errors import IncompatibleError
-
-    with contextlib.suppress(IncompatibleError):
-        return expand_grammars(name, side)
-    return []
-
-
-def _reading(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of the rule of tokens that were given."""
-    chosen = {
-        name: given[name] for name in ("tokens", "eos", "start", "pad", "one_hot", "argmax", "missing", "weights")
-    }
-    if (sizes := chosen["one_hot"]) not in (None, "no"):
-        sizes = str(sizes)
-        if not re.fullmatch(r"[0-9]+(,[0-9]+)*", sizes):
-            raise InvalidSettingError(
-                f"--one-hot is a number of values, several as in 4,3,2, or no; not {quoted(sizes)}."
-            )
-        numbers = [int(size) for size in sizes.split(",")]
-        chosen["one_hot"] = numbers[0] if len(numbers) == 1 else numbers
-    if chosen["pad"] is not None and chosen["pad"].lower() in ("", "nan"):
-        chosen["pad"] = ""
-    return {name: value for name, value in chosen.items() if value is not None}
-
-
-def _require_eos_alone(given: Mapping[str, Any], name: str) -> None:
-    """Raise if options of files were given for a grammar or for results, which would have no effect."""
-    columns = {key: given[key] for key in ("meaning_columns", "message_columns") if given[key]}
-    if others := [key for key in {**columns, **_reading(given)} if key != "eos"]:
-        option = "--" + others[0].replace("_", "-")
-        raise InvalidSettingError(f"{option} says how to read a file, and '{name}' is none.")
-
-
-def _split(columns: int | str | None) -> list[str] | None:
-    return None if columns is None else words(columns)
-
-
-def _conventions(given: Sequence[tuple[str, Any]], names: Sequence[str]) -> dict[str, dict[str, Any]]:
+def _conventions(given: Assignments, names: Sequence[str]) -> dict[str, dict[str, object]]:
     """Return the METRIC.CONVENTION=VALUE assignments by metric; with a single metric, its name may be left out."""
-    chosen: dict[str, dict[str, Any]] = {}
+    chosen: dict[str, dict[str, object]] = {}
     for name, value in given:
         metric, dot, convention = name.partition(".")
         if not dot and len(names) == 1:
@@ -465,8 +279,8 @@ def _conventions(given: Sequence[tuple[str, Any]], names: Sequence[str]) -> dict
 
 
 def _with_pairs(
-    chosen: Mapping[str, Mapping[str, Any]], names: Sequence[str], pairs: str, table: Table, progress: Any
-) -> dict[str, dict[str, Any]]:
+    chosen: Mapping[str, Mapping[str, object]], names: Sequence[str], pairs: str, table: Table, progress: Any
+) -> dict[str, dict[str, object]]:
     """Return the conventions with those that depend on the table: of topsim its pairs, of CBM what a concept is."""
     own = {metric: dict(of_one) for metric, of_one in chosen.items()}
     if table.phrases and "cbm" in names:

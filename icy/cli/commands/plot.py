@@ -11,7 +11,7 @@ import click
 from icy.analysis.plots import KINDS, plot_function, plot_style
 from icy.cli import completion
 from icy.cli.groups import command
-from icy.cli.options import SPREADS, choice_of, selection, style_option
+from icy.cli.options import SPREADS, Assignments, choice_of, selection, style_option
 from icy.cli.output import checked_plot, print_rows, save_figure
 from icy.core.errors import InvalidSettingError
 
@@ -52,7 +52,7 @@ def plot_command(
     style: str | None,
     model: Sequence[str],
     grammar: Sequence[str],
-    where: Sequence[tuple[str, Any]],
+    where: Assignments,
     measure: str | None,
     quiet: bool,
     **look: Any,

@@ -9,7 +9,7 @@ import click
 
 from icy.cli.exit_codes import DONE
 from icy.cli.groups import command
-from icy.cli.options import choice_of, selection
+from icy.cli.options import Assignments, choice_of, selection
 from icy.cli.output import format_option, print_rows
 from icy.core.escapes import csv_table, in_a_line
 
@@ -54,7 +54,7 @@ def power_command(
     effect: float | None,
     model: tuple[str, ...],
     grammar: tuple[str, ...],
-    where: tuple[tuple[str, Any], ...],
+    where: Assignments,
     measure: str | None,
     format_: str,
 ) -> int:

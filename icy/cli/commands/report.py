@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from icy.cli.groups import command
-from icy.cli.options import SPREADS, choice_of, selection
+from icy.cli.options import SPREADS, Assignments, choice_of, selection
 from icy.cli.output import checked_file, note
 
 EPILOG = """\b
@@ -41,7 +39,7 @@ def report_command(
     compare: str | None,
     model: tuple[str, ...],
     grammar: tuple[str, ...],
-    where: tuple[tuple[str, Any], ...],
+    where: Assignments,
     measure: str | None,
 ) -> None:
     """Write RESULTS as one HTML file: tables, pictures, curves, settings, failures and versions."""

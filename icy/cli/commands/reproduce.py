@@ -8,12 +8,11 @@ from typing import Any
 import click
 
 from icy.analysis.literature.catalogue import find_published, why_not_measured
-from icy.cli import completion
 from icy.cli.exit_codes import DONE
 from icy.cli.groups import command
-from icy.cli.options import FORMATS, Count, SpecOptions, given_by_user, together
+from icy.cli.options import FORMATS, given_by_user, spec_options
 from icy.cli.output import checked_file, note, paper_options, print_rows, print_table
-from icy.cli.session import Output, run_command
+from icy.cli.session import OutputOptions, run_command
 from icy.config.specs import RETRIES, ReproduceSpec
 from icy.core.files import write_atomically
 from icy.experiments.reproduce import Reproducing
@@ -40,24 +39,12 @@ folder: after Ctrl-C, or with more models, the same command trains only what is 
 there. A table of metrics, such as icy22/table9, is measured on languages. For a table or figure that icy does not
 measure, the error describes it and names the command or page that shows it; with --dry-run, this is the answer.
 """
-_spec = SpecOptions(ReproduceSpec)
-WHAT = together(
-    _spec.option("only", multiple=True, metavar="NAME[,NAME]", shell_complete=completion.models),
-    _spec.option("grammar", "--grammar", "-g", multiple=True, metavar="NAME", shell_complete=completion.grammars),
-    _spec.several("representation", "soft|gumb|discr", ("soft", "gumb", "discr")),
-    _spec.seeds(),
-    _spec.option("observations", type=Count(), metavar="N"),
-    _spec.assignments("settings", "--set", help="a change to the settings of the preset, as in check_every=400."),
-    _spec.option("quick", is_flag=True),
-)
 
 
 @command("reproduce", epilog=EPILOG)
 @click.argument("table", required=False)
 @click.option("--list", "list_", is_flag=True, help="List the published tables, and do nothing.")
-@WHAT
-@_spec.running()
-@_spec.runner()
+@spec_options(ReproduceSpec, without=("table", "plugin"))
 @click.option("--dry-run", is_flag=True, help="Show what would be trained and an estimate of the time; do nothing.")
 @paper_options
 @click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True)
@@ -81,7 +68,7 @@ def reproduce_command(
     if table is None:
         raise click.UsageError("Which table? `icy reproduce --list` shows all.")
     given["spread"] = "sem"  # as the papers print
-    output = Output.take(given)
+    output = OutputOptions.take(given)
     path = None if save is None else checked_file(save, (".md", ".csv"), "A reproduction is")
     if output.dry_run and (said := why_not_measured(table)):
         click.echo(f"Nothing to train. {said}")

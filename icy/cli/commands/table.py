@@ -10,7 +10,7 @@ import click
 
 from icy.cli.exit_codes import DONE
 from icy.cli.groups import command
-from icy.cli.options import FORMATS, SPREADS, Several, choice_of, selection
+from icy.cli.options import FORMATS, SPREADS, Assignments, Several, choice_of, selection
 from icy.cli.output import checked_file, for_paper, note, paper_options, print_table
 from icy.core.errors import IcyError, IncompatibleError, InvalidSettingError, StoreError
 from icy.core.files import write_atomically
@@ -78,7 +78,7 @@ def table_command(
     save: str | None,
     model: tuple[str, ...],
     grammar: tuple[str, ...],
-    where: tuple[tuple[str, Any], ...],
+    where: Assignments,
     measure: str | None,
 ) -> int:
     """Print results as a bias table: a row per model, a column per grammar."""

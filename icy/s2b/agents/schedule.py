@@ -10,8 +10,7 @@ from torch import nn
 from icy.core.errors import unknown
 from icy.core.streams import stream_key
 from icy.s2b.episode_streams import SavedState
-from icy.s2b.options import Query
-from icy.s2b.settings import QUERIES, GameSettings
+from icy.s2b.settings import QUERIES, GameSettings, Query
 
 from .training import AgentTraining
 

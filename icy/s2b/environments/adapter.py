@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from inspect import signature
-from typing import TypeVar
+from typing import Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,7 +32,8 @@ from .spaces import (
     privileged,
 )
 
-RENDER_MODES = ("ansi", "rgb_array")
+RenderMode = Literal["ansi", "rgb_array"]
+RENDER_MODES = get_args(RenderMode)
 METADATA: Infos = {"render_modes": list(RENDER_MODES), "render_fps": 1}
 Rendered = str | NDArray[np.uint8] | None
 NO_SCORE = -1.0  # in infos, until an episode has played a game that the score is of

@@ -110,8 +110,20 @@ from icy.s2b.episode_streams import checked_seed
 from icy.s2b.options import GameOptions, ParallelOptions
 from icy.s2b.settings import GameSettings
 
-from .adapter import METADATA, GameAdapter, Rendered, settings_of
-from .spaces import Infos, Mask, OneObserved, Space, checked_options, flat_space, flattened, one_of
+from .adapter import METADATA, GameAdapter, Rendered, RenderMode, settings_of
+from .spaces import (
+    ActionsName,
+    Infos,
+    Mask,
+    MessagesName,
+    ObservationsName,
+    OneObserved,
+    Space,
+    checked_options,
+    flat_space,
+    flattened,
+    one_of,
+)
 
 OF_API_TESTS = ("options",)  # PettingZoo's API tests call reset(options={"options": 1})
 
@@ -128,12 +140,12 @@ class MetaReferentialGame(ParallelEnv):  # type: ignore[misc]
         self,
         settings: GameSettings | None = None,
         *,
-        actions: str = "factored",
-        messages: str = "one-hot",
+        actions: ActionsName = "factored",
+        messages: MessagesName = "one-hot",
         latents: bool = False,
-        observations: str = "dict",
+        observations: ObservationsName = "dict",
         observe_mask: bool = False,
-        render_mode: str | None = None,
+        render_mode: RenderMode | None = None,
         **given: Unpack[GameOptions],
     ) -> None:
         chosen = settings_of(GameSettings, settings, given, type(self))

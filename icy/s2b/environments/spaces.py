@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from gymnasium import spaces
@@ -19,9 +19,10 @@ from icy.s2b.players.interface import Action
 from icy.s2b.settings import GameSettings
 from icy.s2b.turn import Seen
 
-FORMS = ("factored", "flat", "role")
-MESSAGES = ("one-hot", "tokens")
-OBSERVATIONS = ("dict", "box")
+ActionsName = Literal["factored", "flat", "role"]
+MessagesName = Literal["one-hot", "tokens"]
+ObservationsName = Literal["dict", "box"]
+FORMS, MESSAGES, OBSERVATIONS = map(get_args, (ActionsName, MessagesName, ObservationsName))
 MOST_SENTENCES = 100_000  # in the flat form, at most
 WIDE = 2.0  # bound of stimuli whose samples may leave their section
 Space = spaces.Space[Any]

@@ -15,7 +15,7 @@ from icy.core.errors import InvalidSettingError, UnknownNameError
 from icy.experiments.results import ProbeResult
 from icy.records.select import select
 from tests.analysis.plots.helpers import MODELS, acquire, all_text, budget, overlapping, record, sized, texts, written
-from tests.analysis.plots.test_end_to_end import played
+from tests.analysis.plots.test_e2e_curves import played
 
 SINGLE = {  # a kind, and results that it draws in one panel
     "heat": budget,

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn import functional as F
 
-from icy.config.settings import NORMALISATIONS as SETTING
 from icy.core.errors import InvalidSettingError, UnknownNameError
 from icy.core.representations import Quantised, get_representation
 from icy.core.representations.quantised import NORMALISATIONS
@@ -149,7 +148,6 @@ def test_a_sender_that_minimises_its_loss_says_the_words_of_the_language() -> No
 
 
 def test_what_cannot_be_is_refused() -> None:
-    assert SETTING == NORMALISATIONS
     with pytest.raises(InvalidSettingError, match="at least 2 levels, not 1"):
         Quantised(levels=1)
     with pytest.raises(UnknownNameError, match="did you mean batch"):

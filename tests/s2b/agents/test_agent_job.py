@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import icy
-from icy.cli.commands.s2b.options import players_of
+from icy.cli.commands.s2b.players import players_of
 from icy.core.errors import IcyError, StoreError, UnknownNameError
 from icy.core.registry import LISTENER, SPEAKER
 from icy.experiments.plan import make_plan

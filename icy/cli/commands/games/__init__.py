@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from icy.cli.groups import Group
+from icy.cli.groups import SuggestingGroup
 
 from .eval import eval_command
 from .language import language_command
@@ -21,7 +21,7 @@ Examples:
 """
 
 
-@click.group("games", cls=Group, epilog=EPILOG)
+@click.group("games", cls=SuggestingGroup, epilog=EPILOG)
 def games_command() -> None:
     """Train and evaluate agents in multi-target games (CBM24; MuGoodman21).
 

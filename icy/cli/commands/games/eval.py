@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from icy.cli.groups import command
-from icy.cli.options import FORMATS, SPREADS, choice_of
+from icy.cli.options import FORMATS, SPREADS, Assignments, choice_of
 from icy.cli.output import checked_rows_file, every, note, paper_options, print_table, stderr, write_rows
 from icy.cli.session import set_up_log
 
-from .options import changes_of, game_options
+from .game_changes import changes_of, game_options
 
 SECONDS_A_LINE = 5.0  # at least, between two lines of progress
 EPILOG = """\b
@@ -39,9 +37,9 @@ def eval_command(
     format_: str,
     spread: str,
     out: str | None,
-    where: tuple[tuple[str, Any], ...],
+    where: Assignments,
     quiet: bool,
-    **given: Any,
+    **given: object,
 ) -> None:
     """Evaluate agents in games: those that were kept (--keep-models), and those that know the rules.
 

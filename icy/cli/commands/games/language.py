@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from icy.cli.groups import command
-from icy.cli.options import choice_of, plot_option
+from icy.cli.options import Assignments, choice_of, plot_option
 from icy.cli.output import checked_file, checked_plot, format_option, note, print_rows, save_figure
 from icy.core.conventions import Convention
 from icy.core.files import write_atomically
 
-from .options import changes_of, game_options
+from .game_changes import changes_of, game_options
 
 if TYPE_CHECKING:
     from icy.games.comparison import GameAgents
@@ -41,9 +41,9 @@ def language_command(
     out: str | None,
     plot: str | None,
     format_: str,
-    where: tuple[tuple[str, Any], ...],
+    where: Assignments,
     quiet: bool,
-    **given: Any,
+    **given: object,
 ) -> None:
     """Print which concept each word of a language means best, and how often (concept best matching).
 

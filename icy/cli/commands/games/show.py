@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from icy.cli.groups import command
-from icy.cli.options import choice_of
+from icy.cli.options import Assignments, choice_of
 from icy.cli.output import checked_plot, save_figure, stdout
 from icy.core.escapes import in_a_line
 
-from .options import changes_of, game_options
+from .game_changes import changes_of, game_options
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,9 +33,7 @@ Examples:
               help="Number of turns.")  # fmt: skip
 @click.option("--save", type=click.Path(), metavar="FILE", help="Draw the objects of the turns.")
 @game_options
-def show_command(
-    agents: str, count: int, save: str | None, where: tuple[tuple[str, Any], ...], quiet: bool, **given: Any
-) -> None:
+def show_command(agents: str, count: int, save: str | None, where: Assignments, quiet: bool, **given: object) -> None:
     """Show some turns: the rule, what was said and what its words mean best, and which objects were chosen."""
     from icy.games.comparison import one_player
     from icy.games.showing import show_turns

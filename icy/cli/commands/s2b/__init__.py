@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from icy.cli.groups import Group
+from icy.cli.groups import SuggestingGroup
 
 from .acquire import eoa_command
 from .eval import eval_command, language_command, stimuli_command
@@ -27,7 +27,7 @@ Examples:
 """
 
 
-@click.group("s2b", cls=Group, epilog=EPILOG)
+@click.group("s2b", cls=SuggestingGroup, epilog=EPILOG)
 def s2b_command() -> None:
     """Play meta-referential games, and evaluate players (S2B; MetaRG22, MetaRG24).
 

@@ -9,7 +9,7 @@ import click
 
 from icy.cli.exit_codes import Interrupted
 from icy.cli.groups import command
-from icy.cli.options import SpecOptions, together
+from icy.cli.options import Assignments, SpecOptions, together
 from icy.cli.output import checked_rows_file, joined, print_table, write_rows
 from icy.core.checks import seed_list
 from icy.core.registry import SPEAKER
@@ -17,24 +17,9 @@ from icy.core.text import counted
 from icy.s2b.agents.acquisition import LOSSES, AcquisitionSettings, ease_of_acquisition
 from icy.s2b.settings import GameSettings
 
-from .options import (
-    SWEPT,
-    Chosen,
-    as_published,
-    counting,
-    game_options,
-    load,
-    measured,
-    player_option,
-    players_of,
-    plugins_and_quiet,
-    progress,
-    settings_of,
-    shown,
-    tables_of,
-    varying,
-    where_option,
-)
+from .evaluations import counting, load, measured, plugins_and_quiet, progress, shown
+from .game_options import SWEPT, as_published, game_options, settings_of
+from .players import ChosenPlayer, player_option, players_of, tables_of, varying, where_option
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,13 +37,9 @@ LABELS = {"speaker": "speaker", "shots": "S", "samples": "O"}
 LEARNING = ("epochs", "batch", "learning_rate", "width", "hidden", "loss", "impatient")
 
 learning_options = together(
-    OF.option("epochs", type=int),
-    OF.option("batch", type=int),
-    OF.option("learning_rate", type=float),
-    OF.option("width", type=int),
-    OF.option("hidden", type=int),
+    *map(OF.option, ("epochs", "batch", "learning_rate", "width", "hidden")),
     OF.option("loss", type=click.Choice(LOSSES)),
-    click.option("--impatient/--patient", "impatient", default=True, show_default=True, help=OF.described("impatient")),
+    OF.option("impatient", "--impatient/--patient"),
 )
 
 
@@ -75,7 +56,7 @@ def eoa_command(
     ctx: click.Context,
     /,
     speaker: tuple[str, ...],
-    where: tuple[tuple[str, Any], ...],
+    where: Assignments,
     episodes: int,
     seeds: int | str,
     format_: str,
@@ -118,7 +99,7 @@ def eoa_command(
 
 
 def _acquired(
-    speaker: Chosen,
+    speaker: ChosenPlayer,
     game: GameSettings,
     further: Sequence[str],
     episodes: int,

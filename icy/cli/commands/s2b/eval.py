@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from icy.cli import completion
 from icy.cli.exit_codes import Interrupted
 from icy.cli.groups import command
-from icy.cli.options import permutations_option, plot_option
+from icy.cli.options import Assignments, permutations_option, plot_option
 from icy.cli.output import checked_plot, checked_rows_file, joined, print_table, save_figure, write_rows
 from icy.core.checks import number_or_text, seed_list
 from icy.core.errors import InvalidSettingError
@@ -19,25 +19,9 @@ from icy.core.registry import LISTENER, SPEAKER, registry
 from icy.core.text import counted
 from icy.s2b.settings import GameSettings
 
-from .options import (
-    SWEPT,
-    Chosen,
-    chance_text,
-    counting,
-    floors,
-    game_options,
-    load,
-    measured,
-    player_option,
-    players_of,
-    plugins_and_quiet,
-    progress,
-    settings_of,
-    shown,
-    tables_of,
-    varying,
-    where_option,
-)
+from .evaluations import chance_text, counting, floors, load, measured, plugins_and_quiet, progress, shown
+from .game_options import SWEPT, game_options, settings_of
+from .players import ChosenPlayer, player_option, players_of, tables_of, varying, where_option
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,7 +52,7 @@ def eval_command(
     /,
     speaker: tuple[str, ...],
     listener: tuple[str, ...],
-    where: tuple[tuple[str, Any], ...],
+    where: Assignments,
     episodes: int,
     seeds: int | str,
     format_: str,
@@ -76,7 +60,7 @@ def eval_command(
     out: str | None,
     plugin: tuple[str, ...],
     quiet: bool,
-    **given: Any,
+    **given: object,
 ) -> None:
     """Evaluate pairs of players: a row per pair and game.
 
@@ -114,8 +98,8 @@ def _names(asked: Sequence[str], kind: str) -> list[str]:
 
 
 def _evaluated(
-    speaker: Chosen,
-    listener: Chosen,
+    speaker: ChosenPlayer,
+    listener: ChosenPlayer,
     game: GameSettings,
     further: Sequence[str],
     episodes: int,
@@ -166,7 +150,7 @@ def language_command(
     ctx: click.Context,
     /,
     speaker: tuple[str, ...],
-    where: tuple[tuple[str, Any], ...],
+    where: Assignments,
     metric: tuple[str, ...],
     episodes: int,
     seed: int,
@@ -176,7 +160,7 @@ def language_command(
     out: str | None,
     plugin: tuple[str, ...],
     quiet: bool,
-    **given: Any,
+    **given: object,
 ) -> None:
     """Score how compositional the languages of speakers are, each frozen at the end of an episode."""
     from icy.analysis.tables.s2b import scores_table
@@ -234,7 +218,7 @@ def stimuli_command(
     spread: str,
     plugin: tuple[str, ...],
     quiet: bool,
-    **given: Any,
+    **given: object,
 ) -> None:
     """Score how disentangled stimuli are, and draw those of an episode."""
     from icy.analysis.plots.stimuli import plot_stimuli

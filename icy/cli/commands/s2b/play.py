@@ -9,22 +9,15 @@ import click
 import numpy as np
 
 from icy.cli.groups import command
+from icy.cli.options import Assignments
 from icy.core.checks import parse_whole
 from icy.core.registry import LISTENER, PLAYERS, SPEAKER
 from icy.core.text import counted
 from icy.s2b.settings import GameSettings
 
-from .options import (
-    Chosen,
-    game_options,
-    load,
-    player_of,
-    player_option,
-    plugins_and_quiet,
-    settings_of,
-    tables_of,
-    where_option,
-)
+from .evaluations import load, plugins_and_quiet
+from .game_options import game_options, settings_of
+from .players import ChosenPlayer, player_of, player_option, tables_of, where_option
 
 ME = "me"
 EPILOG = """\b
@@ -53,13 +46,13 @@ def play_command(
     /,
     speaker: str,
     listener: str,
-    where: tuple[tuple[str, Any], ...],
+    where: Assignments,
     seed: int,
     pause: bool | None,
     latents: bool | None,
     plugin: tuple[str, ...],
     quiet: bool,
-    **given: Any,
+    **given: object,
 ) -> None:
     """Watch an episode step by step, or play along: --listener me, --speaker me.
 
@@ -73,7 +66,7 @@ def play_command(
     names = {SPEAKER: speaker, LISTENER: listener}
     mine = [role for role in PLAYERS if names[role] == ME]
     chosen = tuple(
-        Chosen(ME, person(role), role) if names[role] == ME else player_of(names[role], role, where)
+        ChosenPlayer(ME, person(role), role) if names[role] == ME else player_of(names[role], role, where)
         for role in (SPEAKER, LISTENER)
     )
     ((_, settings),) = tables_of([chosen], settings_of(ctx, given), quiet)

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from icy.cli.groups import command
+from icy.cli.options import Assignments
 from icy.cli.output import note
 from icy.core.errors import StoreError
 from icy.core.registry import LISTENER, SPEAKER
 from icy.core.text import counted
 
-from .options import (
-    counting,
-    game_options,
-    load,
-    player_of,
-    player_option,
-    plugins_and_quiet,
-    progress,
-    settings_of,
-    tables_of,
-    where_option,
-)
+from .evaluations import counting, load, plugins_and_quiet, progress
+from .game_options import game_options, settings_of
+from .players import player_of, player_option, tables_of, where_option
 
 
 @command(
@@ -45,13 +35,13 @@ def record_command(
     /,
     speaker: str,
     listener: str,
-    where: tuple[tuple[str, Any], ...],
+    where: Assignments,
     episodes: int,
     seed: int,
     out: str,
     plugin: tuple[str, ...],
     quiet: bool,
-    **given: Any,
+    **given: object,
 ) -> None:
     """Play episodes with two players, and write a row per game: what was seen, said, heard and decided."""
     from icy.s2b.recorder import checked_target, record, write

@@ -12,7 +12,7 @@ import click
 from icy.cli import completion
 from icy.cli.exit_codes import Interrupted
 from icy.cli.groups import command
-from icy.cli.options import Assignment, SpecOptions, given_by_user, together
+from icy.cli.options import SpecOptions, given_by_user, together
 from icy.cli.output import checked_rows_file, joined, note, print_rows, print_table, write_rows
 from icy.core.checks import seed_list
 from icy.core.errors import InvalidSettingError
@@ -21,23 +21,11 @@ from icy.core.text import counted
 from icy.s2b.settings import GameSettings
 from icy.s2b.text.prompt import FORMS
 from icy.s2b.text.requests import CUT
-from icy.s2b.text.text_model import CONSTRAINTS, TextModel, TextSettings, is_address, text_model
+from icy.s2b.text.text_model import TextModel, TextSettings, is_address, text_model
 
-from .options import (
-    SWEPT,
-    as_published,
-    chance_text,
-    floors,
-    game_options,
-    games_of,
-    load,
-    measured,
-    player_option,
-    plugins_and_quiet,
-    progress,
-    settings_of,
-    shown,
-)
+from .evaluations import chance_text, floors, load, measured, plugins_and_quiet, progress, shown
+from .game_options import SWEPT, as_published, game_options, games_of, settings_of
+from .players import player_option
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,18 +58,11 @@ DRAFT = ["S", "O", "K", "episodes", "requests", "prompt tokens", "on average", "
 HOW = "estimated: a token per word, per up to three digits, and per sign"
 
 text_options = together(
-    OF.option("temperature", type=float),
-    OF.option("top_p", type=float),
-    OF.option("top_k", type=int),
-    OF.option("repetition_penalty", type=float),
+    *map(OF.option, ("temperature", "top_p", "top_k", "repetition_penalty")),
     click.option("--max-tokens", type=int, default=1024, show_default=True, help="Most tokens of an answer."),
-    OF.option("constrain", type=click.Choice(list(CONSTRAINTS))),
-    OF.option("body", type=Assignment(), multiple=True),
+    *map(OF.option, ("constrain", "body")),
     OF.option("key_variable", metavar="NAME"),
-    OF.option("timeout", type=float),
-    OF.option("retries", type=int),
-    OF.option("backoff", type=float),
-    OF.option("concurrency", type=int),
+    *map(OF.option, ("timeout", "retries", "backoff", "concurrency")),
     click.option("--cache", type=click.Path(), default="icy-text", show_default=True, metavar="FOLDER",
                  help="Where answers are kept."),
     click.option("--no-cache", is_flag=True, help="Keep no answers."),

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from icy.cli.commands.job import job_command
+from icy.cli.job_command import job_command
 from icy.cli.options import Assignment
 from icy.records.kinds import job_kind
 
@@ -39,7 +39,7 @@ second shot. A training that was interrupted, or killed, goes on where it was: r
 class GameAssignment(Assignment):
     """A setting of the game."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, Any]:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, Any]:
         """Return name and value."""
         if value == "recall":
             self.fail("The recall task has a command of its own: icy s2b recall.", param, ctx)

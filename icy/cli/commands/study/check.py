@@ -9,7 +9,7 @@ from icy.cli.groups import command
 from icy.cli.output import format_option, print_rows
 from icy.core.text import counted
 
-from .options import opened, study_argument
+from .opened import opened, study_argument
 
 EPILOG = """\b
 Examples:

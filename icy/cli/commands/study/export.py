@@ -10,7 +10,7 @@ from icy.cli.exit_codes import DONE
 from icy.cli.groups import command
 from icy.cli.output import note
 
-from .options import opened, pilot_option, study_argument
+from .opened import opened, pilot_option, study_argument
 
 EPILOG = """\b
 Examples:

@@ -8,7 +8,7 @@ from icy.cli.exit_codes import DONE
 from icy.cli.groups import command
 from icy.cli.output import note
 
-from .options import opened, study_argument
+from .opened import opened, study_argument
 
 EPILOG = """\b
 Examples:

@@ -13,7 +13,7 @@ from icy.cli.output import format_option, note, print_rows
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted, listed
 
-from .options import opened, study_argument
+from .opened import opened, study_argument
 
 if TYPE_CHECKING:
     from icy.study.service.studies import Study

@@ -7,7 +7,7 @@ from icy.cli.groups import command
 from icy.cli.output import format_option, note, print_rows
 from icy.core.text import counted
 
-from .options import opened, pilot_option, study_argument
+from .opened import opened, pilot_option, study_argument
 
 EPILOG = """\b
 Examples:

@@ -20,9 +20,8 @@ from icy.s2b.agents.dealt import DealtGames, check_dealt, deal_games, decide
 from icy.s2b.agents.rewards import accuracies, entropy, less_phase_mean, log_of, normalised, phase_means, rewards
 from icy.s2b.agents.schedule import DealtTraining, EpisodeBatches, first_episode, grouped, practice, rate_factor
 from icy.s2b.evaluation import episode_seeds
-from icy.s2b.options import Query
 from icy.s2b.players.interface import Player
-from icy.s2b.settings import GameSettings
+from icy.s2b.settings import GameSettings, Query
 
 from .attention import MemoryListener
 from .memory_players import MemoryPlayer

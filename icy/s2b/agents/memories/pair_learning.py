@@ -27,9 +27,8 @@ from icy.s2b.agents.rewards import (
 from icy.s2b.agents.schedule import DealtTraining, EpisodeBatches, first_episode, grouped, practice, rate_factor
 from icy.s2b.episode_streams import SavedState
 from icy.s2b.evaluation import episode_seeds
-from icy.s2b.options import Query
 from icy.s2b.players.interface import Player
-from icy.s2b.settings import GameSettings
+from icy.s2b.settings import GameSettings, Query
 
 from .attention import MemoryListener, MemorySettings
 from .memory_players import MemoryPlayer, TrainedSpeaker

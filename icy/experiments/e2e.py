@@ -1,4 +1,4 @@
-"""`icy.end_to_end`: train a sender and a receiver together."""
+"""`icy.e2e`, also called `icy.end_to_end`: train a sender and a receiver together."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Unpack, cast
 
-from icy.config.options import EndToEndOptions, Grammars
+from icy.config.options import EndToEndOptions
 from icy.config.protocols import BASELINE, SCRATCH, EndToEndProtocol
 from icy.config.settings import settings_for
 from icy.config.specs import EndToEndSpec, spell_out
+from icy.config.types import Grammars
 from icy.core.checks import seed_list
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.registry import Entry, registry
@@ -37,7 +38,7 @@ SCRATCH_STEPS = 50_000  # where Perkins21 table 6 was read
 
 
 @standard_state()
-def end_to_end(
+def e2e(
     sender: Models,
     receiver: Models,
     pretrain: Grammars = SCRATCH,
@@ -72,7 +73,7 @@ def end_to_end(
     Example:
         >>> import icy, tempfile
         >>> out = tempfile.mkdtemp()
-        >>> result = icy.end_to_end("FC2L", "RNN1L:GRU", quick=True, seeds=1, steps=20, workers=1, out=out)
+        >>> result = icy.e2e("FC2L", "RNN1L:GRU", quick=True, seeds=1, steps=20, workers=1, out=out)
         >>> result.language().space
         MeaningSpace(attributes=3, values=4)
     """
@@ -83,11 +84,12 @@ def end_to_end(
     return result
 
 
-spell_out(end_to_end, EndToEndSpec, EndToEndResult)
+spell_out(e2e, EndToEndSpec, EndToEndResult)
+end_to_end = e2e
 
 
 def pair_jobs(spec: EndToEndSpec) -> list[PairJob]:
-    """Return the jobs of an end-to-end run, one per pair and combination of settings. Errors as for `end_to_end`."""
+    """Return the jobs of an end-to-end run, one per pair and combination of settings. Errors as for `e2e`."""
     return jobs_of_each(spec, _jobs, prepare=without_idle)
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
+
+from icy.cli.options import Decorator
 
 if TYPE_CHECKING:
     from icy.study.service.studies import Study
 
-study_argument: Callable[[Any], Any] = click.argument("study", type=click.Path(), metavar="STUDY")
-pilot_option: Callable[[Any], Any] = click.option(
+study_argument: Decorator = click.argument("study", type=click.Path(), metavar="STUDY")
+pilot_option: Decorator = click.option(
     "--pilot/--no-pilot",
     default=None,
     help="Look at the data of the pilot, or not; by default as the study's state is.",

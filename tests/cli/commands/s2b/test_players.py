@@ -1,4 +1,4 @@
-"""Options of `icy s2b`."""
+"""Players and games of `icy s2b`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 import pytest
 
 from icy.cli.commands.s2b import s2b_command
-from icy.cli.commands.s2b.options import Chosen, player_of, players_of, tables_of, varying
+from icy.cli.commands.s2b.players import ChosenPlayer, player_of, players_of, tables_of, varying
 from icy.core.errors import IcyError, IncompatibleError, UnknownNameError
 from icy.core.registry import LISTENER, SPEAKER, registry
 from icy.s2b import GameSettings
@@ -41,15 +41,17 @@ SMALL = GameSettings(most=3, samples=2)
 LARGE = GameSettings(most=4, dimensions=2, threshold=2)
 
 
-def trained(label: str, game: GameSettings, role: str = LISTENER, partner: str = "posdis") -> Chosen:
+def trained(label: str, game: GameSettings, role: str = LISTENER, partner: str = "posdis") -> ChosenPlayer:
     """Return a stand-in for a trained player of a game."""
-    return Chosen(label, "random" if role == LISTENER else "posdis", role, game, partner if role == LISTENER else None)
+    return ChosenPlayer(
+        label, "random" if role == LISTENER else "posdis", role, game, partner if role == LISTENER else None
+    )
 
 
-POSDIS, BINDING = Chosen("posdis", "posdis", SPEAKER), Chosen("binding", "binding", LISTENER)
+POSDIS, BINDING = ChosenPlayer("posdis", "posdis", SPEAKER), ChosenPlayer("binding", "binding", LISTENER)
 
 
-def games_played(*groups: tuple[Chosen, ...], **chosen: object) -> list[tuple[str, GameSettings]]:
+def games_played(*groups: tuple[ChosenPlayer, ...], **chosen: object) -> list[tuple[str, GameSettings]]:
     return [(group[-1].label, game) for group, game in tables_of(groups, chosen)]
 
 
@@ -99,7 +101,7 @@ def test_another_partner_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     ],
 )
 def test_a_player_that_cannot_play_is_an_error_before_any_game(changes: dict[str, int], why: str) -> None:
-    agent = Chosen("p, seed 1", "memory", LISTENER, GameSettings(most=3))
+    agent = ChosenPlayer("p, seed 1", "memory", LISTENER, GameSettings(most=3))
     with pytest.raises(IncompatibleError, match=re.escape(why)):
         tables_of([(POSDIS, agent)], {**changes, "vocab_size": 5})
 

@@ -15,7 +15,7 @@ from icy.analysis import style
 from icy.analysis.metric_conventions import conventions_of
 from icy.analysis.order import in_order, without_hashes
 from icy.analysis.table_cells import SPREADS, checked_spread
-from icy.analysis.tables.end_to_end import setting
+from icy.analysis.tables.e2e import setting
 from icy.config.protocols import SCRATCH
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted

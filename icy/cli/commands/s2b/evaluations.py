@@ -1,0 +1,95 @@
+"""Options, progress and remarks of commands that play many episodes."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from icy.cli.options import (
+    FORMATS,
+    SPREADS,
+    Decorator,
+    Several,
+    plugin_option,
+    together,
+)
+from icy.cli.output import paper_options, stderr
+from icy.core.registry import registry
+from icy.core.text import counted
+from icy.s2b.settings import GameSettings
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def measured(episodes: int, seeds: int, row: str = "seed") -> Decorator:
+    """Add the options of what is measured over episodes and seeds, by default so many, and written a row per `row`."""
+    return together(
+        click.option("--episodes", type=int, default=episodes, show_default=True, help="Number of episodes per seed."),
+        click.option("--seeds", cls=Several, default=seeds, show_default=True, help="How many, from 123, or which."),
+        click.option(
+            "--out", "-o", type=click.Path(), metavar="FILE", help=f"Write a row per {row}, as csv or parquet."
+        ),
+    )
+
+
+shown = together(
+    paper_options,
+    click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True),
+    click.option(
+        "--spread", type=click.Choice(SPREADS), default="sd", show_default=True, help="Spread over seeds or episodes."
+    ),
+)
+plugins_and_quiet = together(
+    plugin_option, click.option("--quiet", "-q", is_flag=True, help="No progress, no remarks.")
+)
+
+
+def load(plugin: Sequence[str]) -> None:
+    """Load plug-in files."""
+    for file in plugin:
+        registry.load_file(file)
+
+
+@contextlib.contextmanager
+def progress(total: int, quiet: bool) -> Iterator[Callable[[int], None]]:
+    """Show a progress bar on a terminal, and yield a function that advances it."""
+    console = stderr()
+    if quiet or not console.is_terminal:
+        yield lambda more: None
+        return
+    from rich.progress import Progress
+
+    with Progress(console=console, transient=True) as bars:
+        task = bars.add_task("playing", total=total)
+        yield lambda more: bars.advance(task, more)
+
+
+def counting(told: Callable[[int], None]) -> Callable[[int, int], None]:
+    """Convert a function that advances a bar to a progress callback, which gets the total done so far."""
+    before = 0
+
+    def count(done: int, total: int) -> None:
+        nonlocal before
+        told(done - before)
+        before = done
+
+    return count
+
+
+@functools.cache
+def floors(game: GameSettings, episodes: int, seeds: tuple[int, ...]) -> pd.DataFrame:
+    """Return what those score in a game who never listen, whoever plays it; see `icy.s2b.never_listening`."""
+    from icy.s2b import never_listening
+
+    return never_listening(game, episodes=episodes, seeds=seeds)
+
+
+def chance_text(rows: pd.DataFrame) -> str:
+    """Return what guessing scores in the games of some rows, and of how many episodes they are."""
+    chance = ", ".join(f"{100 / n:.1f} % with {counted(n, 'answer')}" for n in sorted(rows["decisions"].unique()))
+    return f"chance: {chance}; {counted(rows['episodes'].iloc[0], 'episode')} per seed"

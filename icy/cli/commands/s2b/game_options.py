@@ -1,0 +1,110 @@
+"""Options for the settings of the game, and the games that they make."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import click
+
+from icy.cli.options import (
+    Decorator,
+    Several,
+    SpecOptions,
+    given_by_user,
+    together,
+)
+from icy.core.checks import parse_whole
+from icy.core.errors import InvalidSettingError, quoted
+from icy.s2b.settings import COMPATS, GameSettings
+
+SWEPT = ("shots", "samples", "distractors")
+PUBLISHED = {"dimensions": 3, "least": 2, "most": 5, "distractors": 0}  # of the tables of MetaRG24
+OF = SpecOptions(GameSettings)
+
+
+class Values(click.ParamType):  # type: ignore[type-arg]
+    """A number of values or a range, as in 5 or 2-5."""
+
+    name = "values"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
+        """Return the smallest and the largest number."""
+        if isinstance(value, tuple):
+            return value
+        text, dash, end = str(value).partition("-")
+        least, most = parse_whole(text), parse_whole(end if dash else text)
+        if least is None or most is None:
+            self.fail(f"{quoted(str(value))} is neither a number of values (5) nor a range (2-5).", param, ctx)
+        return least, most
+
+
+class Ratio(click.ParamType):  # type: ignore[type-arg]
+    """A share from 0 to 1, or "even" for one over the number of decisions."""
+
+    name = "ratio"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float | None:
+        """Return the share; None for "even"."""
+        if value == "even":
+            return None
+        try:
+            return float(str(value))
+        except ValueError:
+            self.fail(f"'{value}' is neither a share (0.5) nor 'even'.", param, ctx)
+
+
+def game_options(several: bool = False) -> Decorator:
+    """Add an option per setting of the game; with `several`, those of SWEPT take lists."""
+    swept: dict[str, Any] = {"cls": Several} if several else {"type": click.IntRange(min=0)}
+    also = " Several: 1,2,4." if several else ""
+    return together(
+        *(OF.option(name, help=OF.described(name) + also, metavar="N", **swept) for name in SWEPT),
+        click.option("--values", type=Values(), metavar="N|N-M", default="2-5", show_default=True,
+                     help="Numbers of values of a dimension, V_min-V_max."),
+        *map(OF.option, ("dimensions", "rounds", "vocab_size", "length")),
+        click.option("--ratio", type=Ratio(), metavar="SHARE|even", default=0.5, show_default=True,
+                     help="How often the listener of a descriptive game sees the target's meaning; even: 1 in K + 2."),
+        *map(OF.option, ("query", "query_order", "query_of", "view", "representation", "truncate", "masks")),
+        *(
+            OF.option(name, f"--{name.replace('_', '-')}/--no-{name.replace('_', '-')}", show_default=True)
+            for name in ("descriptive", "feedback", "permutation", "distinct", "listener_messages")
+        ),
+        *map(OF.option, ("threshold", "kind", "games", "split", "space_seed")),
+        click.option("--compat", type=click.Choice(list(COMPATS)), help="Play as the authors' program does."),
+    )  # fmt: skip
+
+
+def settings_of(ctx: click.Context, given: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of the game that the user gave."""
+    chosen = given_by_user(ctx, given)
+    if "values" in chosen:
+        chosen["least"], chosen["most"] = chosen.pop("values")
+    return chosen
+
+
+def games_of(chosen: Mapping[str, Any], learned: GameSettings | None = None) -> list[GameSettings]:
+    """Return the games of all combinations of swept settings; settings that are not accepted are reported here.
+
+    Args:
+        chosen: the settings that the user gave.
+        learned: the game in which an agent learned, which has the other settings; by default the usual ones.
+    """
+    lists = {name: _numbers(name, chosen[name]) for name in SWEPT if name in chosen}
+    made = GameSettings.of if learned is None else learned.changed
+    return [made(**{**chosen, **dict(zip(lists, one, strict=True))}) for one in product(*lists.values())]
+
+
+def _numbers(name: str, given: int | str) -> list[int]:
+    found = [parse_whole(part.strip()) for part in str(given).split(",")]
+    numbers = [number for number in found if number is not None]
+    if len(numbers) < len(found):
+        raise InvalidSettingError(f"--{name} is a whole number, or several (1,2,4); not '{given}'.")
+    return list(dict.fromkeys(numbers))
+
+
+def as_published(games: Sequence[GameSettings]) -> list[tuple[int, int]]:
+    """Return shots S and samples O of the games that are like those of MetaRG24's tables."""
+    same = [g for g in games if all(getattr(g, name) == value for name, value in PUBLISHED.items())]
+    return [(g.shots, g.samples) for g in same]

@@ -1,0 +1,181 @@
+"""Players that a command names, registered or trained, and the games that they play."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from icy.cli import completion
+from icy.cli.options import Assignment, Assignments, Decorator, choice_of
+from icy.cli.output import note
+from icy.core.errors import IncompatibleError
+from icy.core.fields import differing
+from icy.core.registry import LISTENER, registry
+from icy.s2b.settings import GameSettings
+
+from .game_options import SWEPT, games_of
+
+if TYPE_CHECKING:
+    from icy.s2b.agents.saved_networks import SavedAgent
+    from icy.s2b.players.interface import Player
+
+where_option: Decorator = click.option(
+    "--where",
+    multiple=True,
+    type=Assignment(),
+    metavar="NAME=VALUE",
+    help="Of the trained agents in a folder only these, as in seed=124 or model=pairs+ppo; repeatable.",
+)
+
+
+def player_option(role: str, default: str, several: bool = False, trained: bool = True) -> Decorator:
+    """Add the option for the player in a role; with `trained`, also for one that was trained (`players_of`)."""
+    also = "; or a results folder, or a file, of trained agents; their game is then the default" if trained else ""
+    complete = completion.speakers if role == "speaker" else completion.listeners
+    return click.option(
+        f"--{role}", default=[default] if several else default, multiple=several, show_default=True, metavar="NAME",
+        shell_complete=complete, help=f"See `icy list players`{also}" + ("; repeatable." if several else "."),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class ChosenPlayer:
+    """A player that was asked for.
+
+    Attributes:
+        label: its name in tables.
+        player: its registered name, or a trained player.
+        role: "speaker" or "listener".
+        game: the game in which it learned; None for a registered player.
+        partner: the speaker that it learned to hear, if it is a listener that was trained.
+    """
+
+    label: str
+    player: str | Player
+    role: str
+    game: GameSettings | None = None
+    partner: str | None = None
+
+
+Table = tuple[tuple[ChosenPlayer, ...], GameSettings]  # players, and the game that they play
+
+
+def players_of(asked: Sequence[str], role: str, where: Assignments = ()) -> list[ChosenPlayer]:
+    """Return players of a role: registered ones by name, and trained ones from their files.
+
+    Raises:
+        IcyError: an unknown name, or files without such players.
+    """
+    found: dict[str, ChosenPlayer] = {}
+    for name in asked:
+        if _is_kept(name, role):
+            from icy.s2b.agents.saved_networks import kept_agents  # imports torch
+
+            for agent in kept_agents(name, **choice_of(where)):
+                label = agent.label if agent.label not in found else f"{agent.label}, {name}"
+                found[label] = _trained(agent, role, label)
+        else:
+            found |= {entry.name: ChosenPlayer(entry.name, entry.name, role) for entry in registry.match([name], role)}
+    return list(found.values())
+
+
+def player_of(asked: str, role: str, where: Assignments = ()) -> ChosenPlayer:
+    """Return the one player that a name or a file stands for. Errors as for `players_of`, and if there are several."""
+    if not _is_kept(asked, role):
+        return ChosenPlayer(asked, asked, role)
+    from icy.s2b.agents.saved_networks import one_agent  # imports torch
+
+    agent = one_agent(asked, **choice_of(where))
+    return _trained(agent, role, agent.label)
+
+
+def _trained(agent: SavedAgent, role: str, label: str) -> ChosenPlayer:
+    return ChosenPlayer(
+        label, agent.player(role), role, agent.game, agent.card["grammar"] if role == LISTENER else None
+    )
+
+
+def _is_kept(name: str, role: str) -> bool:
+    """Whether a name is that of a file or folder of trained agents, there or not, and of no registered player."""
+    path = Path(name)
+    is_path = path.is_absolute() or name.startswith((".", "~")) or path.suffix in (".safetensors", ".parquet")
+    return registry.find(role, name) is None and (is_path or path.is_dir())
+
+
+def tables_of(
+    groups: Iterable[tuple[ChosenPlayer, ...]], chosen: Mapping[str, object], quiet: bool = False
+) -> list[Table]:
+    """Return the players of each table and their game: that in which a trained one learned, with the user's changes.
+
+    The listener's game goes before the speaker's. Registered players play the games of all trained ones. The settings
+    in which a game differs from the one that a trained player learned are printed.
+
+    Args:
+        groups: players that play together.
+        chosen: the settings of the game that the user gave.
+        quiet: whether nothing is printed.
+
+    Raises:
+        IncompatibleError: a player cannot play this game.
+        InvalidSettingError: settings that are not accepted.
+    """
+    groups = list(groups)
+    own = [next((one.game for one in reversed(group) if one.game is not None), None) for group in groups]
+    all_games: list[GameSettings | None] = [game for game in dict.fromkeys(own) if game is not None]
+    found: list[Table] = []
+    for group, learned in zip(groups, own, strict=True):
+        bases = all_games or [None] if learned is None else [learned]
+        games = dict.fromkeys(game for base in bases for game in games_of(chosen, base))
+        found += [(group, game) for game in games]
+    for group, game in found:
+        for player in group:
+            _require_playable(player, game)
+    if not quiet:
+        for sentence in dict.fromkeys(text for group, game in found for text in _differences(group, game)):
+            note(sentence)
+    return found
+
+
+def _require_playable(player: ChosenPlayer, game: GameSettings) -> None:
+    """Seat a player at an episode of a game, which raises an error if it cannot play it."""
+    from icy.s2b.game import BatchedGame
+    from icy.s2b.players.interface import seated
+
+    table = BatchedGame(game)
+    table.reset(seeds=[0])
+    try:
+        seated(player.player, player.role, table)
+    except IncompatibleError as error:
+        if player.game is None:  # the message names the needs of a registered player
+            raise
+        raise IncompatibleError(f"{player.label} cannot play this game. {error}") from error
+
+
+def _differences(group: tuple[ChosenPlayer, ...], game: GameSettings) -> Iterator[str]:
+    """Yield how a game differs from those in which its trained players learned."""
+    for player in group:
+        if player.game is not None and player.game != game:
+            now, then = differing(game, player.game), differing(player.game, game)
+            yield f"{player.label} learned with {_spelled(then)}; this game has {_spelled(now)}."
+    speaker, listener = group[0], group[-1]
+    if listener.partner is not None and listener.partner != speaker.player and not _learned_together(speaker, listener):
+        yield f"{listener.label} learned with the speaker '{listener.partner}', and hears '{speaker.label}' here."
+
+
+def _learned_together(speaker: ChosenPlayer, listener: ChosenPlayer) -> bool:
+    return speaker.game is not None and speaker.label == listener.label
+
+
+def _spelled(settings: Mapping[str, object]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in settings.items())
+
+
+def varying(tables: Sequence[Table]) -> list[str]:
+    """Return the settings, apart from SWEPT, in which the games of some tables differ."""
+    games = [game for _, game in tables]
+    names = [field.name for field in fields(GameSettings) if field.name not in SWEPT]
+    return [name for name in names if len({getattr(game, name) for game in games}) > 1]

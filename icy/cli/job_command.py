@@ -1,0 +1,38 @@
+"""Commands of registered kinds of jobs, made from their specs."""
+
+from __future__ import annotations
+
+import click
+
+from icy.cli.groups import command as icy_command
+from icy.cli.options import SHOWN, given_by_user, spec_options
+from icy.cli.session import OutputOptions, print_by_protocol, run_command
+from icy.experiments.plan import make_plan
+from icy.experiments.results import ProbeResult
+from icy.records.kinds import JobKind
+
+
+def job_command(kind: JobKind, name: str | None = None, epilog: str | None = None) -> click.Command:
+    """Return the command of a kind of job: an option per field of its spec, and those of every command that trains.
+
+    Args:
+        kind: any registered kind.
+        name: of the command, where it stands in a group; by default that of the kind.
+        epilog: of its help, such as examples.
+    """
+    spec = kind.load_spec()
+
+    @icy_command(name or kind.name, help=kind.description, epilog=epilog)
+    @spec_options(spec)
+    @SHOWN
+    @click.pass_context
+    def command(ctx: click.Context, /, **given: object) -> int:
+        output = OutputOptions.take(given)
+        asked = spec.asked(**given_by_user(ctx, given))
+
+        def show(result: ProbeResult) -> None:
+            print_by_protocol(result, output.format_, output.spread)
+
+        return run_command(ctx, make_plan(asked), output, show, asked.track)
+
+    return command

@@ -1,0 +1,205 @@
+"""Tables that `icy metrics` scores: of files, of results, and of grammars over seeds."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from icy.cli.output import (
+    note,
+)
+from icy.config.settings import OPEN
+from icy.core.checks import seed_list
+from icy.core.errors import InvalidSettingError, StoreError, quoted
+from icy.core.text import words
+from icy.grammars import expand_grammars, make_language
+from icy.languages.readers import read_table
+from icy.metrics import Table
+from icy.records.long_table import ROW, to_long
+from icy.records.pack import is_pack
+from icy.records.store import RECORDS
+
+if TYPE_CHECKING:
+    from icy.languages.language import Language
+    from icy.records.record import Record
+
+
+SUFFIXES = (
+    ".csv",
+    ".tsv",
+    ".parquet",
+    ".feather",
+    ".npz",
+    ".npy",
+    ".pt",
+    ".pth",
+    ".json",
+    ".jsonl",
+    ".ndjson",
+    ".msg",
+)  # of files, also missing ones
+
+
+@dataclass(frozen=True)
+class MetricSource:
+    """A table to score.
+
+    Attributes:
+        name: of its row.
+        seed: None for a file.
+        table: builds it.
+        place: the file, or the results that hold it; "" for the language of a grammar.
+        record: of a sender or a pair, if it comes from results.
+    """
+
+    name: str
+    seed: int | None
+    table: Callable[[], Table]
+    place: str = ""
+    record: Record | None = None
+
+
+def metric_sources(name: str, given: Mapping[str, Any], quiet: bool) -> list[MetricSource]:
+    """Return the tables that an argument names; say of a file which columns were taken for what."""
+    path = Path(name)
+    if not path.exists() or (path / RECORDS).is_dir() or is_pack(path):
+        _require_eos_alone(given, name)
+    if (path / RECORDS).is_dir() or is_pack(path):
+        return _spoken(path, given["eos"])
+    if path.exists() or path.suffix.lower() in SUFFIXES:
+        meant, said = _split(given["meaning_columns"]), _split(given["message_columns"])
+        table = read_table(path, meaning_columns=meant, message_columns=said, **_reading(given))
+        if not quiet:
+            note(f"{path.name}: {table.read_as}.")
+        return [MetricSource(table.name, None, lambda: table, name)]
+    if "/" in name:
+        raise StoreError(f"'{name}' is no file that can be read, and no grammar.")
+    sizes = given["meanings"], given["vocab_size"], given["word_length"]
+    grammars = list(dict.fromkeys(g for side in ("receiver", "sender") for g in _of_side(name, side)))
+    return [
+        MetricSource(grammar, seed, lambda g=grammar, s=seed: Table.of(make_language(g, *sizes, s), eos=given["eos"]))  # type: ignore[misc]
+        for grammar in grammars
+        for seed in seed_list(given["seeds"])
+    ]
+
+
+def _spoken(path: Path, eos: str | None) -> list[MetricSource]:
+    """Return the languages of the senders in a results folder or a pack."""
+    from icy.experiments.results import ProbeResult
+
+    found = ProbeResult.load(path).languages()
+    if not found:
+        raise StoreError(
+            f"{path} holds no languages: those of senders are there after --keep-models, and those of end-to-end runs."
+        )
+    names = _row_names([record for record, _ in found])
+    return [
+        MetricSource(name, record["seed"], partial(_table_of, make, eos), str(path), record)
+        for name, (record, make) in zip(names, found, strict=True)
+    ]
+
+
+def as_reported_sources(
+    todo: Sequence[MetricSource], names: Sequence[str], chosen: Mapping[str, Mapping[str, object]]
+) -> tuple[list[MetricSource], dict[str, dict[str, object]]]:
+    """Return the tables behind the topsim of end-to-end runs, and its conventions.
+
+    Raises:
+        InvalidSettingError: something else is to be scored, or conventions of topsim were given.
+    """
+    from icy.training.pairs.game import reported_meanings  # imports torch
+    from icy.training.pairs.pair_job import pair_conventions
+
+    pairs = [source for source in todo if source.record is not None and source.record["side"] == "pair"]
+    if len(pairs) < len(todo) or list(names) != ["topsim"] or chosen:
+        raise InvalidSettingError(
+            "--as-reported computes the topsim of end-to-end runs: give their results folder and `-m topsim` alone."
+        )
+
+    def compared(source: MetricSource) -> Table:
+        assert source.record is not None
+        return source.table().rows(reported_meanings(source.record))
+
+    conventions: dict[str, dict[str, object]] = {metric: {**of_one} for metric, of_one in pair_conventions({}).items()}
+    return [replace(source, table=partial(compared, source)) for source in pairs], conventions
+
+
+def has_start(record: Record | None, table: Table) -> bool:
+    """Return whether senders of a record could say the start symbol, and did."""
+    return record is not None and record["representation"] in OPEN and table.vocab_size > record["vocab_size"]
+
+
+def apart(sources: Sequence[MetricSource]) -> list[MetricSource]:
+    """Return tables under other names where several places have one of the same name: rows are means over seeds."""
+    places: dict[str, set[str]] = {}
+    for source in sources:
+        places.setdefault(source.name, set()).add(source.place)
+
+    def named(source: MetricSource) -> str:
+        if len(places[source.name]) == 1 or not source.place:
+            return source.name
+        return source.place if source.seed is None else f"{source.name} of {source.place}"
+
+    return [replace(source, name=named(source)) for source in sources]
+
+
+def _row_names(records: Sequence[Record]) -> list[str]:
+    """Return model and grammar, and whatever else tells records of the same two apart."""
+    from icy.analysis.wording import LETTERS, text_of
+
+    long = to_long(records)
+    names = long["model"].str.rpartition("/")[2] + " " + long["grammar"]
+    for _, alike in long.groupby(names):
+        for column in ROW:
+            if alike[column].astype(str).nunique() > 1:
+                letter = f"{LETTERS[column]}=" if column in LETTERS else ""
+                names[alike.index] += " " + letter + alike[column].map(text_of)
+    return list(names)
+
+
+def _table_of(make: Callable[[], Language | Table], eos: str | None) -> Table:
+    return Table.of(make(), eos=eos)
+
+
+def _of_side(name: str, side: str) -> list[str]:
+    """Return grammars by name or pattern; none if this side cannot use any of them."""
+    from icy.core.errors import IncompatibleError
+
+    with contextlib.suppress(IncompatibleError):
+        return expand_grammars(name, side)
+    return []
+
+
+def _reading(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of the rule of tokens that were given."""
+    chosen = {
+        name: given[name] for name in ("tokens", "eos", "start", "pad", "one_hot", "argmax", "missing", "weights")
+    }
+    if (sizes := chosen["one_hot"]) not in (None, "no"):
+        sizes = str(sizes)
+        if not re.fullmatch(r"[0-9]+(,[0-9]+)*", sizes):
+            raise InvalidSettingError(
+                f"--one-hot is a number of values, several as in 4,3,2, or no; not {quoted(sizes)}."
+            )
+        numbers = [int(size) for size in sizes.split(",")]
+        chosen["one_hot"] = numbers[0] if len(numbers) == 1 else numbers
+    if chosen["pad"] is not None and chosen["pad"].lower() in ("", "nan"):
+        chosen["pad"] = ""
+    return {name: value for name, value in chosen.items() if value is not None}
+
+
+def _require_eos_alone(given: Mapping[str, Any], name: str) -> None:
+    """Raise if options of files were given for a grammar or for results, which would have no effect."""
+    columns = {key: given[key] for key in ("meaning_columns", "message_columns") if given[key]}
+    if others := [key for key in {**columns, **_reading(given)} if key != "eos"]:
+        option = "--" + others[0].replace("_", "-")
+        raise InvalidSettingError(f"{option} says how to read a file, and '{name}' is none.")
+
+
+def _split(columns: int | str | None) -> list[str] | None:
+    return None if columns is None else words(columns)

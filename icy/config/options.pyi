@@ -1,0 +1,119 @@
+"""Written by `python -m tests.stubs`; change the specs and settings instead."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypedDict
+
+from icy.config.types import (
+    Engine,
+    Grammars,
+    Numbers,
+    OrderName,
+    Paths,
+    Presets,
+    Protocols,
+    Representations,
+    Rerun,
+    RunnerName,
+    SideName,
+    Spaces,
+    SplitName,
+    SymbolsName,
+    TrackerName,
+)
+
+class RunOptions(TypedDict, total=False):
+    quick: bool
+    device: str
+    workers: int | None
+    runner: RunnerName
+    per_gpu: int
+    engine: Engine
+    out: str | Path
+    rerun: Rerun
+    start: Paths
+    keep_models: bool
+    plugin: Paths
+    track: TrackerName | Iterable[TrackerName]
+
+class ProbeOptions(RunOptions, total=False):
+    protocol: Protocols
+    meanings: Spaces
+    vocab_size: Numbers
+    word_length: Numbers
+    seeds: Numbers
+    word_seeds: Numbers | None
+    target: float | None
+    cap: float | None
+    max_updates: int | None
+    held_out: float
+    split: SplitName
+    hidden: Numbers
+    representation: Representations
+    symbols: SymbolsName | None
+    preset: Presets
+    options: Mapping[str, Any]
+    settings: Mapping[str, Any]
+
+class SweepOptions(RunOptions, total=False):
+    sender: str | Iterable[str]
+    receiver: str | Iterable[str]
+    pretrain: Grammars
+    representation: Representations
+    steps: int | None
+    cap: float | None
+    most: int
+    target: float | None
+    pretrain_representation: Representations
+    pretrained: str | Path | None
+    report_every: int
+    meanings: Spaces
+    vocab_size: Numbers
+    word_length: Numbers
+    seeds: Numbers
+    hidden: Numbers
+    symbols: SymbolsName | None
+    preset: Presets
+    sender_options: Mapping[str, Any]
+    receiver_options: Mapping[str, Any]
+    settings: Mapping[str, Any]
+    grammar: Grammars
+    protocol: Protocols
+    word_seeds: Numbers | None
+    max_updates: int | None
+    held_out: float
+    split: SplitName
+    options: Mapping[str, Any]
+    side: SideName | None
+    kind: str
+    parts: Sequence[Mapping[str, Any]]
+    shard: str | None
+    retries: int
+    order: OrderName
+
+class EndToEndOptions(RunOptions, total=False):
+    representation: Representations
+    steps: int | None
+    cap: float
+    most: int
+    target: float
+    pretrain_representation: Representations
+    pretrained: str | Path | None
+    report_every: int
+    meanings: Spaces
+    vocab_size: Numbers
+    word_length: Numbers
+    seeds: Numbers
+    hidden: Numbers
+    symbols: SymbolsName | None
+    preset: Presets
+    sender_options: Mapping[str, Any]
+    receiver_options: Mapping[str, Any]
+    settings: Mapping[str, Any]
+
+class ReproduceOptions(RunOptions, total=False):
+    grammar: str | Iterable[str]
+    representation: Representations
+    seeds: Numbers | None
+    observations: int | None
+    settings: Mapping[str, Any]

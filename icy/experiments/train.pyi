@@ -1,0 +1,150 @@
+"""Written by `python -m tests.stubs`; change the specs and settings instead."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, Unpack, overload
+
+from icy.config.options import EndToEndOptions, ProbeOptions, RunOptions
+from icy.config.types import Grammars, Numbers
+from icy.experiments.results import EndToEndResult, ProbeResult
+from icy.experiments.watcher import Watcher
+
+class EndToEndArguments(EndToEndOptions, total=False):
+    sender: str | Iterable[str]
+    receiver: str | Iterable[str]
+    pretrain: Grammars
+
+class GamesArguments(RunOptions, total=False):
+    world: str | Iterable[str]
+    channel: str | Iterable[str]
+    rule_length: Numbers
+    sender: str | Iterable[str]
+    receiver: str | Iterable[str]
+    targets: Numbers
+    distractors: int | None
+    distractor_kind: str | Iterable[str]
+    word_size: Numbers | None
+    message_length: Numbers | None
+    sender_hidden: int
+    receiver_hidden: int
+    sender_sees: str
+    perception: str | None
+    steps: int
+    seeds: Numbers
+    preset: str
+    game: Mapping[str, Any]
+    world_options: Mapping[str, Any]
+    channel_options: Mapping[str, Any]
+    sender_options: Mapping[str, Any]
+    receiver_options: Mapping[str, Any]
+    perception_options: Mapping[str, Any]
+    settings: Mapping[str, Any]
+
+class ProbeArguments(ProbeOptions, total=False):
+    model: str | Iterable[str]
+    grammar: Grammars
+
+class RecallArguments(RunOptions, total=False):
+    core: str | Iterable[str]
+    stimuli: str | Iterable[str]
+    compat: str
+    task: Mapping[str, Any]
+    seeds: Numbers
+    preset: str
+    updates: int | None
+    observations: int | None
+    report_every: int | None
+    episodes: int
+    options: Mapping[str, Any]
+    settings: Mapping[str, Any]
+
+class S2BArguments(RunOptions, total=False):
+    core: str | Iterable[str]
+    learner: str | Iterable[str]
+    speaker: str | Iterable[str]
+    shots: Numbers
+    samples: Numbers
+    distractors: Numbers
+    most: Numbers
+    least: int
+    game: Mapping[str, Any]
+    deaf: bool
+    seeds: Numbers
+    preset: str
+    updates: int | None
+    observations: int | None
+    report_every: int | None
+    episodes: int
+    eoa: int
+    options: Mapping[str, Any]
+    speaker_options: Mapping[str, Any]
+    settings: Mapping[str, Any]
+
+class StudyArguments(RunOptions, total=False):
+    player: str | Iterable[str]
+    dataset: str | Iterable[str]
+    grammar: str | Iterable[str]
+    protocol: str | Iterable[str]
+    instances: int
+    list_seed: int
+    preset: str | Iterable[str]
+    game: Mapping[str, Any]
+    yoked_to: str
+    hidden: int
+    representation: str | Iterable[str]
+    updates: int
+    most: int
+    options: Mapping[str, Any]
+    settings: Mapping[str, Any]
+
+@overload
+def train(
+    kind: Literal["e2e"],
+    *,
+    watcher: Watcher | None = None,
+    progress: bool | None = None,
+    **options: Unpack[EndToEndArguments],
+) -> EndToEndResult: ...
+@overload
+def train(
+    kind: Literal["games"],
+    *,
+    watcher: Watcher | None = None,
+    progress: bool | None = None,
+    **options: Unpack[GamesArguments],
+) -> ProbeResult: ...
+@overload
+def train(
+    kind: Literal["probe"],
+    *,
+    watcher: Watcher | None = None,
+    progress: bool | None = None,
+    **options: Unpack[ProbeArguments],
+) -> ProbeResult: ...
+@overload
+def train(
+    kind: Literal["recall"],
+    *,
+    watcher: Watcher | None = None,
+    progress: bool | None = None,
+    **options: Unpack[RecallArguments],
+) -> ProbeResult: ...
+@overload
+def train(
+    kind: Literal["s2b"],
+    *,
+    watcher: Watcher | None = None,
+    progress: bool | None = None,
+    **options: Unpack[S2BArguments],
+) -> ProbeResult: ...
+@overload
+def train(
+    kind: Literal["study"],
+    *,
+    watcher: Watcher | None = None,
+    progress: bool | None = None,
+    **options: Unpack[StudyArguments],
+) -> ProbeResult: ...
+@overload
+def train(
+    kind: str, *, watcher: Watcher | None = None, progress: bool | None = None, **options: Any
+) -> ProbeResult: ...

@@ -1,0 +1,44 @@
+"""Names in the types of specs are those of icy's tables, and the stub files are current."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from icy.config import types
+from icy.config.protocols import PROTOCOLS
+from icy.config.settings import PRESETS
+from icy.core.registry import SIDES
+from icy.core.representations import REPRESENTATIONS
+from icy.core.representations.quantised import NORMALISATIONS
+from icy.experiments.trackers.make import TRACKERS
+from icy.languages.splits import SPLITS
+from icy.records.store import RERUN
+from icy.s2b.settings import COMPATS, Compat
+from tests import stubs
+
+LITERALS: list[tuple[Any, Iterable[str]]] = [
+    (types.ProtocolName, PROTOCOLS),
+    (types.RepresentationName, REPRESENTATIONS),
+    (types.PresetName, PRESETS),
+    (types.SplitName, SPLITS),
+    (types.SideName, SIDES),
+    (types.Rerun, RERUN),
+    (types.TrackerName, TRACKERS),
+    (types.NormalisationName, NORMALISATIONS),
+    (Compat, COMPATS),
+]
+
+
+def test_literals_have_the_names_of_their_tables(subtests: pytest.Subtests) -> None:
+    for literal, table in LITERALS:
+        with subtests.test(str(literal)):
+            assert sorted(get_args(literal)) == sorted(table)
+
+
+@pytest.mark.parametrize(("path", "source"), stubs.stubs().items(), ids=lambda value: Path(value).stem[:20])
+def test_stubs_are_current(path: Path, source: str) -> None:
+    assert path.read_text() == stubs.formatted(source), "run `python -m tests.stubs`"

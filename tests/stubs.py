@@ -1,0 +1,130 @@
+"""Stub files of the arguments that functions take by name: `python -m tests.stubs` writes them from the specs.
+
+Type checkers run no code, so they cannot see that `**options` of `icy.probe` are the fields of ProbeSpec.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import icy
+from icy.config.specs import EndToEndSpec, ProbeSpec, ReproduceSpec, RunSpec, SweepSpec
+from icy.core.lazy import load_object
+from icy.experiments.results import ProbeResult
+from icy.records.kinds import job_kinds
+from icy.s2b.environments.parallel import MetaReferentialGame
+from icy.s2b.recall import RecallSettings
+from icy.s2b.settings import GameSettings
+
+ROOT = Path(icy.__file__).parent
+IMPORTS: dict[str, tuple[str, ...]] = {  # the modules of names in annotations
+    "collections.abc": ("Iterable", "Mapping", "Sequence"),
+    "pathlib": ("Path",),
+    "typing": ("Any", "Literal", "TypedDict", "Unpack", "overload"),
+    "icy.config.options": ("EndToEndOptions", "ProbeOptions", "RunOptions"),
+    "icy.config.types": (
+        *("Engine", "Grammars", "Numbers", "OrderName", "Paths", "Presets", "Protocols", "Rerun", "Representations"),
+        *("RunnerName", "SideName", "Spaces", "SplitName", "SymbolsName", "TrackerName"),
+    ),
+    "icy.s2b.environments.adapter": ("RenderMode",),
+    "icy.s2b.environments.spaces": ("ActionsName", "MessagesName", "ObservationsName"),
+    "icy.s2b.settings": ("Compat", "Query"),
+    "icy.s2b.stimuli": ("Stimuli", "Truncation"),
+    "icy.experiments.results": ("EndToEndResult", "ProbeResult"),
+    "icy.experiments.watcher": ("Watcher",),
+}
+HEAD = '"""Written by `python -m tests.stubs`; change the specs and settings instead."""'
+PAIR = ["sender", "receiver", "pretrain"]
+COMPAT = {"compat": "Compat | None"}  # an argument of CompatSettings.of
+
+
+def annotations(of: type) -> dict[str, str]:
+    """Return the annotation of every field of a dataclass, as its source has it."""
+    found: dict[str, str] = {}
+    for one in reversed(of.__mro__[:-1]):
+        lines = [line for line in _parsed(one).body if isinstance(line, ast.AnnAssign)]
+        found |= {ast.unparse(line.target): ast.unparse(line.annotation) for line in lines}
+    return {f.name: found[f.name] for f in fields(of)}  # type: ignore[arg-type]
+
+
+def keyword_annotations(function: object) -> dict[str, str]:
+    """Return the annotation of every argument that a function takes by name only, as its source has it."""
+    return {arg.arg: ast.unparse(arg.annotation) for arg in _parsed(function).args.kwonlyargs if arg.annotation}
+
+
+def _parsed(thing: Any) -> Any:
+    return ast.parse(textwrap.dedent(inspect.getsource(thing))).body[0]
+
+
+def typed_dict(name: str, types: Mapping[str, str], without: Iterable[str] = (), base: str = "TypedDict") -> str:
+    """Return the source of a TypedDict without required keys."""
+    lines = [f"    {key}: {value}" for key, value in types.items() if key not in set(without)]
+    return "\n".join([f"class {name}({base}, total=False):", *lines, ""])
+
+
+def module(*parts: str) -> str:
+    """Return the source of a stub file, with the imports that its parts need."""
+    source = "\n".join(parts)
+    names = set(re.findall(r"\w+", source)) - set(re.findall(r"class (\w+)", source))
+    needed = {origin: sorted(names.intersection(those)) for origin, those in IMPORTS.items()}
+    imports = [f"from {origin} import {', '.join(those)}" for origin, those in needed.items() if those]
+    local = [line for line in imports if line.startswith("from icy")]
+    return "\n".join([HEAD, "", *(line for line in imports if line not in local), "", *local, "", *parts])
+
+
+def overload(kind: str, options: str, result: str) -> str:
+    """Return the source of the overload of `icy.train` for a kind of job."""
+    return (
+        f"@overload\ndef train(kind: {kind}, *, watcher: Watcher | None = None, progress: bool | None = None, "
+        f"**options: {options}) -> {result}: ...\n"
+    )
+
+
+def stubs() -> dict[Path, str]:
+    """Return the source of every stub file by its path."""
+    run, pair = annotations(RunSpec), annotations(EndToEndSpec)
+    arguments, overloads = [], []
+    own = {ProbeSpec: ("ProbeOptions", ["model", "grammar"]), EndToEndSpec: ("EndToEndOptions", PAIR)}
+    for kind in job_kinds():
+        name, spec = f"{kind.load_spec().__name__.removesuffix('Spec')}Arguments", kind.load_spec()
+        base, first = own.get(spec, ("RunOptions", annotations(spec).keys() - run.keys()))
+        types = {key: type_ for key, type_ in annotations(spec).items() if key in first}
+        arguments.append(typed_dict(name, types, base=base))
+        result = load_object(kind.result or ProbeResult).__name__
+        overloads.append(overload(f'Literal["{kind.name}"]', f"Unpack[{name}]", result))
+    of_plugins = overload("str", "Any", "ProbeResult")
+    return {
+        ROOT / "experiments" / "train.pyi": module(*arguments, *overloads, of_plugins),
+        ROOT / "config" / "options.pyi": module(
+            typed_dict("RunOptions", run),
+            typed_dict("ProbeOptions", annotations(ProbeSpec), ["model", "grammar", *run], "RunOptions"),
+            typed_dict("SweepOptions", pair | annotations(SweepSpec), ["model", *run], "RunOptions"),
+            typed_dict("EndToEndOptions", pair, [*PAIR, *run], "RunOptions"),
+            typed_dict("ReproduceOptions", annotations(ReproduceSpec), ["table", "only", *run], "RunOptions"),
+        ),
+        ROOT / "s2b" / "options.pyi": module(
+            typed_dict("GameOptions", COMPAT | annotations(GameSettings)),
+            typed_dict("ParallelOptions", keyword_annotations(MetaReferentialGame.__init__), base="GameOptions"),
+            typed_dict("RecallOptions", COMPAT | annotations(RecallSettings)),
+        ),
+    }
+
+
+def formatted(source: str) -> str:
+    """Return source in the format of the repository."""
+    command = [sys.executable, "-m", "ruff", "format", "--stdin-filename", "stub.pyi", "-"]
+    return subprocess.run(command, input=source, capture_output=True, text=True, check=True, cwd=ROOT.parent).stdout
+
+
+if __name__ == "__main__":
+    for path, source in stubs().items():
+        path.write_text(formatted(source))
