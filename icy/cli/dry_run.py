@@ -59,7 +59,7 @@ def print_plan(plan: Plan, format_: str, quiet: bool) -> None:
 
 
 def _grammars(row: Row) -> list[str]:
-    return list(dict.fromkeys(r.grammar for r in row.job.replicates))
+    return list(dict.fromkeys(r.condition for r in row.job.replicates))
 
 
 def _raw_cells(row: Row, found: Estimate | None) -> list[Any]:

@@ -98,10 +98,10 @@ class RowProgress:
         """Yield each grammar with the mean of its seeds' last readings, and whether all its seeds are done."""
         on_file = [r for r in self.row.filed if r.get("accuracy") is not None]
         readings = {(r["grammar"], r["seed"]): checked_accuracy(r) for r in on_file}
-        readings |= {(r.grammar, r.seed): reading.accuracy for r, reading in self.latest.items()}
-        ended = {(r["grammar"], r["seed"]) for r in self.row.filed} | {(r.grammar, r.seed) for r in self.finished}
-        for grammar in dict.fromkeys(r.grammar for r in self.row.job.replicates):
-            mine = [(r.grammar, r.seed) for r in self.row.job.replicates if r.grammar == grammar]
+        readings |= {(r.condition, r.seed): reading.accuracy for r, reading in self.latest.items()}
+        ended = {(r["grammar"], r["seed"]) for r in self.row.filed} | {(r.condition, r.seed) for r in self.finished}
+        for grammar in dict.fromkeys(r.condition for r in self.row.job.replicates):
+            mine = [(r.condition, r.seed) for r in self.row.job.replicates if r.condition == grammar]
             seen = [readings[m] for m in mine if m in readings]
             if seen:
                 yield grammar, sum(seen) / len(seen), all(m in ended for m in mine)

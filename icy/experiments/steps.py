@@ -9,8 +9,9 @@ from statistics import median
 from icy.config.protocols import BASELINE, SCRATCH
 from icy.records.load import ATLAS_FILE
 from icy.training.job import Replicate
-from icy.training.pairs.job import PairJob
-from icy.training.probe_job import ProbeJob, Task
+from icy.training.pairs.pair_job import PairJob
+from icy.training.probe_job import ProbeJob
+from icy.training.tasks import Task
 
 from .plan import Row
 
@@ -32,10 +33,10 @@ def expected_updates(row: Row) -> dict[Replicate, float]:
     on_file = [steps for steps in row.baselines().values() if not isinstance(steps, str)]
     baseline = sum(on_file) / len(on_file) if on_file else None
     if isinstance(job, ProbeJob):
-        steps = _probe_updates(job, {r.grammar for r in row.missing}, baseline)
-        return {r: steps[r.grammar] for r in row.missing}
+        steps = _probe_updates(job, {r.condition for r in row.missing}, baseline)
+        return {r: steps[r.condition] for r in row.missing}
     if isinstance(job, PairJob):
-        return {r: _pair_updates(job, r.grammar, baseline) for r in row.missing}
+        return {r: _pair_updates(job, r.condition, baseline) for r in row.missing}
     return dict.fromkeys(row.missing, job.expected_steps(baseline).steps)
 
 

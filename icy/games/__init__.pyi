@@ -5,10 +5,10 @@ from .evaluation import language_scores as language_scores
 from .final import evaluate_agents as evaluate_agents
 from .floors import cbm_floor as cbm_floor
 from .formulas import Formulas as Formulas
-from .kept import kept_agents as kept_agents
 from .model import GameModel as GameModel
 from .oracles import make_oracle as make_oracle
 from .rules import Rules as Rules
+from .saved_agents import kept_agents as kept_agents
 from .settings import LearningSettings as LearningSettings
 from .spoken import Spoken as Spoken
 from .turn_settings import TurnSettings as TurnSettings

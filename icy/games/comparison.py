@@ -16,13 +16,13 @@ from icy.core.fields import checked, differing
 from icy.core.surroundings import standard_state
 from icy.core.text import counted
 
-from .conventions import game_conventions
 from .final import evaluate_agents
-from .kept import KeptAgents, kept_agents
+from .game_task import GameTask
 from .oracles import ORACLES, make_oracle
 from .playing import Agents, Learned
+from .registered import game_conventions
+from .saved_agents import SavedAgents, kept_agents
 from .settings import LearningSettings
-from .setup import Setup
 from .spoken import Spoken
 from .turn_settings import TurnSettings
 from .turns import Turns, rules_of
@@ -53,10 +53,10 @@ class Player:
 
     label: str
     seed: int
-    setup: Setup
+    setup: GameTask
     distractor_kind: str
     agents: Agents
-    learned: Setup | None = None
+    learned: GameTask | None = None
 
     def evaluate(self) -> tuple[dict[str, float], Spoken]:
         """Return scores and what was said; see `evaluate_agents`."""
@@ -107,7 +107,7 @@ class GameChanges:
     turns: Mapping[str, Any] | None = None
     count: int | None = None
 
-    def of(self, setup: Setup, distractor_kind: str) -> tuple[Setup, str]:
+    def of(self, setup: GameTask, distractor_kind: str) -> tuple[GameTask, str]:
         """Return the setup of agents with this game in the place of their own, and the kind of its distractors.
 
         Raises:
@@ -152,7 +152,7 @@ def _trained(path: str | Path, game: GameChanges, where: Mapping[str, Any]) -> l
     return [_learned(kept, game) for kept in kept_agents(path, **where)]
 
 
-def _learned(kept: KeptAgents, game: GameChanges) -> Player:
+def _learned(kept: SavedAgents, game: GameChanges) -> Player:
     _require_registered(kept)
     learned = kept.setup
     if game.world not in (None, learned.world):
@@ -169,7 +169,7 @@ def _learned(kept: KeptAgents, game: GameChanges) -> Player:
     return Player(kept.label, int(kept.card["seed"]), setup, kind, agents, learned)
 
 
-def _require_registered(kept: KeptAgents) -> None:
+def _require_registered(kept: SavedAgents) -> None:
     try:
         _ = kept.setup.entries
     except UnknownNameError as error:
@@ -184,7 +184,7 @@ def one_player(who: str | Path, game: GameChanges | None = None, **where: Any) -
         IcyError: as for `players`, or there are several.
     """
     if str(who) not in ORACLES and Path(who).exists():
-        return _learned(KeptAgents.one(who, **where), GameChanges() if game is None else game)
+        return _learned(SavedAgents.one(who, **where), GameChanges() if game is None else game)
     return players(who, game, **where)[0]
 
 
@@ -202,7 +202,7 @@ def _oracles(name: str, game: GameChanges, beside: Sequence[Player]) -> Iterator
         log.warning("Left out: %s in %s of %s. %s", name, games, counted(len(beside), "game"), reason)
 
 
-def _oracle(name: str, setup: Setup, distractor_kind: str) -> Player:
+def _oracle(name: str, setup: GameTask, distractor_kind: str) -> Player:
     """Return an oracle in a game, with a word for every concept in place of the channel of trained agents."""
     rules = rules_of(setup.made_world, setup.turns)
     agents = make_oracle(name, rules, setup.message_length)
@@ -210,12 +210,12 @@ def _oracle(name: str, setup: Setup, distractor_kind: str) -> Player:
     return Player(name, 0, own, distractor_kind, agents)
 
 
-def _usual_game(game: GameChanges) -> tuple[Setup, str]:
+def _usual_game(game: GameChanges) -> tuple[GameTask, str]:
     """Return the game that was asked for, with a word in a message for every concept of a rule."""
     name = USUAL_WORLD if game.world is None else game.world
     concepts = len(make_world(name, **(game.world_options or {})).concepts)
     length = dict(game.turns or {}).get("rule_length", 1)
-    return game.of(Setup(world=name, channel="gs", word_size=concepts, message_length=length), "auto")
+    return game.of(GameTask(world=name, channel="gs", word_size=concepts, message_length=length), "auto")
 
 
 @standard_state()

@@ -17,26 +17,26 @@ from icy.training.job import Outcome
 from icy.training.weights import pack_weights, restore
 
 from .evaluation import language_scores, matching
+from .game_task import GameTask
 from .model import GameModel, make_game_model
 from .playing import Agents, Learned, Played, batches, play
-from .runner import Runner
-from .setup import Setup
+from .runner import GameProgress
 from .spoken import Spoken
 from .turns import TEST, TEST_SEEN, Turns
 
 if TYPE_CHECKING:
-    from .job import GameJob
+    from .game_job import GameJob
 
 LANGUAGES = "languages"  # folder, beside the records, of what was said in the evaluation
 
 
-def evaluated(job: GameJob, runner: Runner, engine: str, updates: int) -> Outcome:
+def evaluated(job: GameJob, runner: GameProgress, engine: str, updates: int) -> Outcome:
     """Return the outcome of a training: its best weights, evaluated as a model by itself."""
     setup, replicate = job.setup, runner.replicate
-    model = make_game_model(setup.of_model(), replicate.seed)
+    model = make_game_model(setup, replicate.seed)
     restore(model, {name: value.cpu() for name, value in runner.weights.items()}, setup.model)
     agents = Learned(model.to(job.device).eval(), setup.made_world)
-    scores, said = evaluate_agents(agents, setup, replicate.grammar, job.device)
+    scores, said = evaluate_agents(agents, setup, replicate.condition, job.device)
     accuracy = scores.pop("accuracy")
     place = f"{LANGUAGES}/{job.key(replicate)}.jsonl"
     extra = {**scores, "best_step": runner.best_step, "language": place, **job.sizes}
@@ -48,12 +48,12 @@ def evaluated(job: GameJob, runner: Runner, engine: str, updates: int) -> Outcom
     return Outcome(replicate, "steps", updates, accuracy, runner.curve, **about)
 
 
-def packed_model(job: GameJob, runner: Runner, updates: int, scores: dict[str, Any]) -> bytes:
+def packed_model(job: GameJob, runner: GameProgress, updates: int, scores: dict[str, Any]) -> bytes:
     """Return what was learned as the content of a .safetensors file, with a card."""
     card = {
         "kind": job.kind,
         "model": job.name,
-        "grammar": runner.replicate.grammar,
+        "grammar": runner.replicate.condition,
         "seed": runner.replicate.seed,
         "setup": job.setup.config(),
         "updates": updates,
@@ -66,7 +66,7 @@ def packed_model(job: GameJob, runner: Runner, updates: int, scores: dict[str, A
 
 @standard_state()
 def evaluate_agents(
-    agents: Agents, setup: Setup, distractor_kind: str, device: str = "cpu"
+    agents: Agents, setup: GameTask, distractor_kind: str, device: str = "cpu"
 ) -> tuple[dict[str, float], Spoken]:
     """Evaluate agents in a game, and return the scores and what was said.
 
@@ -100,7 +100,7 @@ def evaluate_agents(
     return {"accuracy": test.accuracy, "soft_accuracy": soft, **of_seen, **scores}, said
 
 
-def _objects(agents: Agents, turns: Turns, setup: Setup) -> np.ndarray[Any, Any]:
+def _objects(agents: Agents, turns: Turns, setup: GameTask) -> np.ndarray[Any, Any]:
     """Return what topsim compares in the place of phrases [turn, size]."""
     world, found = setup.made_world, []
     first = torch.tensor(world.first_concepts, dtype=torch.int64, device="cpu")
@@ -114,6 +114,6 @@ def _objects(agents: Agents, turns: Turns, setup: Setup) -> np.ndarray[Any, Any]
     return cast("np.ndarray[Any, Any]", torch.cat(found).double().cpu().numpy())
 
 
-def kept_model(setup: Setup, seed: int, weights: dict[str, Tensor]) -> GameModel:
+def kept_model(setup: GameTask, seed: int, weights: dict[str, Tensor]) -> GameModel:
     """Return agents with these weights. Errors as for `icy.training.weights.restore`."""
-    return cast(GameModel, restore(make_game_model(setup.of_model(), seed), weights, setup.model))
+    return cast(GameModel, restore(make_game_model(setup, seed), weights, setup.model))

@@ -105,7 +105,7 @@ def find_preset(name: str) -> dict[str, Any]:
 
 
 def preset_changes(name: str, world: str, channel: str) -> dict[str, Any]:
-    """Return what a preset changes in a world with a channel, by the names of `Setup.changes`."""
+    """Return what a preset changes in a world with a channel, by the names of `GameTask.changes`."""
     found = {}
     kinds = {world: "world.", channel: "channel.", "game": "", "settings": ""}
     for key, value in find_preset(name).items():

@@ -11,7 +11,7 @@ from icy.training.job import Replicate
 
 
 @dataclass
-class Runner:
+class GameProgress:
     """One replicate of a stack, and how far it is.
 
     Attributes:

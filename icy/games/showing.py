@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from .comparison import Player
 from .evaluation import matching
+from .game_task import IMAGE_AXES
 from .playing import batches
-from .setup import IMAGE_AXES
 from .turns import TEST, TurnBatch
 
 UNREAD = "-"  # in place of the concept of a word that is matched to none

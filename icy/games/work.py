@@ -11,18 +11,17 @@ from icy.training.counting import counted_work, marker, whole_numbers
 from icy.training.stack import Stack
 from icy.training.work import Work
 
+from .game_task import GameTask
 from .model import GameModel, game_loss, make_game_model
-from .setup import Setup
 
 
-def work_of_game(setup: Setup) -> Work:
+def work_of_game(setup: GameTask) -> Work:
     """Count one update of the agents of a setup; its forward pass is run once, on a few turns."""
-    parts = setup.of_model()
-    model = make_game_model(parts, FIRST_SEED)
+    model = make_game_model(setup, FIRST_SEED)
     few = marker(_sizes(setup, model))
-    candidates = parts.targets + parts.distractors
-    shown = candidates * (1 if parts.same_objects else 2)
-    objects = torch.zeros(1, few, shown, *parts.shape, dtype=torch.float32, device="cpu")
+    candidates = setup.turns.targets + setup.turns.distractors
+    shown = candidates * (1 if setup.turns.same_objects else 2)
+    objects = torch.zeros(1, few, shown, *setup.made_world.shape, dtype=torch.float32, device="cpu")
     labels = torch.zeros(1, few, candidates, dtype=torch.float32, device="cpu")
     keys = torch.zeros(1, dtype=torch.long, device="cpu")
     stack = Stack([model], torch.device("cpu"), [FIRST_SEED])
@@ -34,7 +33,7 @@ def work_of_game(setup: Setup) -> Work:
         return counted_work(forward, few, setup.learning.batch_size / few, stack.flat)
 
 
-def _sizes(setup: Setup, model: GameModel) -> list[int]:
+def _sizes(setup: GameTask, model: GameModel) -> list[int]:
     turns = setup.turns
     sizes = [turns.targets, turns.distractors, turns.targets + turns.distractors, setup.message_length, setup.words]
     sizes += [setup.sender_hidden, setup.receiver_hidden, *setup.made_world.shape]

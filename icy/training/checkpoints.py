@@ -140,7 +140,7 @@ class Checkpoints:
         if job is None:
             return
         for r in job.replicates:
-            label = f"{job.name} on {r.grammar}, seed {r.seed}"
+            label = f"{job.name} on {r.condition}, seed {r.seed}"
             self._of[r] = one = Checkpoint(job.folder, job.key(r), label, job.checkpoints)
             if (state := _read(one)) is not None:
                 self._known[r] = state

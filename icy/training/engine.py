@@ -15,7 +15,7 @@ from icy.core.devices import make_current
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.representations import VOCABULARY, WITH_START, Representation, get_representation, without_start
 from icy.core.streams import stream_key
-from icy.models.factory import create
+from icy.models.creation import create
 from icy.records.record import FAILURES
 
 from .batches import Batches
@@ -25,7 +25,8 @@ from .job import Outcome, Reading, Replicate
 from .learners import Learner, accuracy, make_learner, supervised_loss
 from .lockstep import Lockstep, in_groups
 from .probabilities import warn_of_probabilities
-from .probe_job import ProbeJob, Task
+from .probe_job import ProbeJob
+from .tasks import Task
 from .weights import pack_weights
 
 RESUMED = ("curves", "seconds", "reached")  # what `Run` has of each replicate beside its learner, in a checkpoint
@@ -205,21 +206,21 @@ class Run(Lockstep):
         losses = self.learner.losses()
         diverged = [False] * len(readings) if losses is None else (~torch.isfinite(losses)).tolist()
         finished: dict[Replicate, str] = {}
-        for i, reading in sorted(enumerate(readings), key=lambda item: item[1].replicate.grammar != BASELINE):
+        for i, reading in sorted(enumerate(readings), key=lambda item: item[1].replicate.condition != BASELINE):
             replicate = reading.replicate
             if (reached := self._reached(reading)) is not None:
                 self.reached[replicate] = reached
             reason = "diverged" if diverged[i] else self._verdict(reading, reached)
             if reason is not None:
                 finished[replicate] = reason
-                if replicate.grammar == BASELINE:
+                if replicate.condition == BASELINE:
                     self.baselines[replicate.seed] = self.reached[replicate] if reason == "target" else reason
         return finished
 
     def _verdict(self, reading: Reading, reached: float | None) -> str | None:
         replicate = reading.replicate
         baseline = self.baselines.get(replicate.seed)
-        return decide(self.protocol, replicate.grammar, reached, reading.steps, baseline, self.settings.max_steps)
+        return decide(self.protocol, replicate.condition, reached, reading.steps, baseline, self.settings.max_steps)
 
     def _reached(self, reading: Reading) -> float | None:
         """Return the step at which a replicate first reached the target, which is a check's on a fixed grid."""
@@ -276,7 +277,7 @@ class Run(Lockstep):
         for outcome in waiting:
             baseline = self.baselines.get(outcome.replicate.seed)
             if isinstance(baseline, str):
-                yield outcome if outcome.replicate.grammar == BASELINE else _without_baseline(outcome)
+                yield outcome if outcome.replicate.condition == BASELINE else _without_baseline(outcome)
             elif baseline is None:
                 self.early.append(outcome)
             else:

@@ -4,82 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
-from icy.config.protocols import BASELINE, SCRATCH
+from icy.config.protocols import BASELINE, SCRATCH, EndToEndProtocol, Protocol
 from icy.config.settings import TrainingSettings
 from icy.core.registry import Entry, registry
 from icy.core.text import counted
 from icy.grammars import shared_language
 from icy.languages.language import Language
-from icy.languages.meanings import MeaningSpace
 from icy.languages.names import is_language, language_file
 
 from .job import Job, Outcome, Replicate
-
-
-class LanguageTask(Protocol):
-    """A model or a pair, over a space, in a representation."""
-
-    @property
-    def entry(self) -> Any:
-        """Registry entry of the model, or those of a pair."""
-
-    @property
-    def space(self) -> MeaningSpace:
-        """The meanings."""
-
-    @property
-    def vocab_size(self) -> int:
-        """V."""
-
-    @property
-    def word_length(self) -> int:
-        """w."""
-
-    @property
-    def hidden_size(self) -> int:
-        """E."""
-
-    @property
-    def representation(self) -> str:
-        """Its name."""
-
-    @property
-    def options(self) -> Mapping[str, Any]:
-        """Further arguments of the models."""
-
-    @property
-    def side(self) -> str:
-        """ "sender", "receiver" or "pair"."""
-
-    @property
-    def message_length(self) -> int:
-        """L."""
-
-
-class LanguageProtocol(Protocol):
-    """When to stop, and what is measured."""
-
-    @property
-    def name(self) -> str:
-        """As typed."""
-
-    @property
-    def target(self) -> float:
-        """Accuracy at which concat counts as learnt."""
-
-    @property
-    def cap(self) -> float:
-        """Longest training, as a multiple of concat's steps."""
-
-    @property
-    def length(self) -> dict[str, float]:
-        """The cap, or a common budget in its place, by its name."""
-
-    @property
-    def measure(self) -> str:
-        """What is reported."""
+from .tasks import PairTask, Task
 
 
 @dataclass(frozen=True)
@@ -93,14 +29,14 @@ class LanguageJob(Job):
         languages: languages that users gave in place of grammars, by the names that replicates have for them.
     """
 
-    task: LanguageTask
-    protocol: LanguageProtocol
+    task: Task | PairTask
+    protocol: Protocol | EndToEndProtocol
     settings: TrainingSettings
     languages: Mapping[str, Language] = field(default_factory=dict, kw_only=True, repr=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        names = {replicate.grammar for replicate in self.replicates}
+        names = {replicate.condition for replicate in self.replicates}
         mine = {name: language for name, language in self.languages.items() if name in names}
         object.__setattr__(self, "languages", mine)  # a part of the job carries its own languages only
 
@@ -142,7 +78,7 @@ class LanguageJob(Job):
     @property
     def entries(self) -> list[Entry]:
         """The kind of job, and the grammars; each part of a chain once."""
-        taught = [r.grammar for r in self.replicates if r.grammar != SCRATCH and not is_language(r.grammar)]
+        taught = [r.condition for r in self.replicates if r.condition != SCRATCH and not is_language(r.condition)]
         names = dict.fromkeys(name for grammar in taught for name in grammar.split("+"))
         return [*super().entries, *(registry.get(name, "grammar") for name in names)]
 
@@ -151,9 +87,9 @@ class LanguageJob(Job):
 
         A given language may use fewer tokens than the vocabulary has.
         """
-        task, given = self.task, self.languages.get(replicate.grammar)
+        task, given = self.task, self.languages.get(replicate.condition)
         if given is None:
-            return shared_language(replicate.grammar, task.space, task.vocab_size, task.word_length, replicate.seed)
+            return shared_language(replicate.condition, task.space, task.vocab_size, task.word_length, replicate.seed)
         return given if given.vocab_size == task.vocab_size else replace(given, vocab_size=task.vocab_size)
 
     def remarks(self) -> list[str]:
@@ -168,8 +104,8 @@ class LanguageJob(Job):
 
     def own_files(self, replicate: Replicate) -> dict[str, bytes]:
         """Return the file of the language, if it was given: results outlive the file that it was read from."""
-        given = self.languages.get(replicate.grammar)
-        return {} if given is None else {language_file(replicate.grammar): given.to_bytes()}
+        given = self.languages.get(replicate.condition)
+        return {} if given is None else {language_file(replicate.condition): given.to_bytes()}
 
     def joined(self, other: Job) -> Self:
         """Return the job with the replicates and the languages of another too."""
@@ -182,7 +118,7 @@ class LanguageJob(Job):
         return {
             "model": task.entry.qualified,
             "options": dict(task.options),
-            "grammar": replicate.grammar,
+            "grammar": replicate.condition,
             "seed": replicate.seed,
             "meanings": str(task.space),
             "vocab_size": task.vocab_size,
@@ -193,7 +129,7 @@ class LanguageJob(Job):
 
     def is_baseline(self, replicate: Replicate) -> bool:
         """Whether it is concat."""
-        return replicate.grammar == BASELINE
+        return replicate.condition == BASELINE
 
     @property
     def update_cost(self) -> float:
@@ -206,7 +142,7 @@ class LanguageJob(Job):
 
     def conditions_text(self) -> str | None:
         """Return a sentence that lists the grammars."""
-        names = list(dict.fromkeys(r.grammar for r in self.replicates))
+        names = list(dict.fromkeys(r.condition for r in self.replicates))
         return None if names == [SCRATCH] else f"Grammars of a {self.side}: {', '.join(names)}."
 
     def explain(self, outcome: Outcome) -> str:

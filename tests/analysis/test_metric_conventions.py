@@ -36,19 +36,19 @@ from icy.experiments.end_to_end import pair_jobs
 from icy.experiments.report import report_sections
 from icy.experiments.trackers.base import parameters_of
 from icy.games.comparison import GameChanges, compare, one_player
-from icy.games.conventions import game_conventions
 from icy.games.evaluation import matching, similarity
 from icy.games.jobs import game_jobs
+from icy.games.registered import game_conventions
 from icy.games.spec import GamesSpec
 from icy.metrics import ami, evaluate
 from icy.records.kinds import job_kind
 from icy.records.long_table import to_long
 from icy.records.record import Record
 from icy.s2b import probe_language
-from icy.s2b.agents.conventions import language_conventions
+from icy.s2b.agents.registered import language_conventions
 from icy.s2b.language_probe import disentanglement
 from icy.training.job import Outcome
-from icy.training.pairs.conventions import pair_conventions
+from icy.training.pairs.pair_job import pair_conventions
 from tests.analysis.tables.test_s2b import long as trained_agents
 from tests.analysis.test_emergence import games, probes
 

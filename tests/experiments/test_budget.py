@@ -75,7 +75,7 @@ def test_it_is_planned_resumed_and_estimated(found: icy.ProbeResult, folder: Pat
     given = {**TINY, "max_updates": BUDGET, "out": folder}
     assert make_plan(ProbeSpec.asked(model="sender/FC2L", grammar=["perm", "hol"], **given)).total == 0
     plan = make_plan(ProbeSpec.asked(model="sender/FC2L", grammar=["perm", "rot"], **given))
-    assert [r.grammar for row in plan.rows for r in row.missing] == ["rot"]
+    assert [r.condition for row in plan.rows for r in row.missing] == ["rot"]
     assert list(expected_updates(plan.rows[0]).values()) == [BUDGET]
     assert plan.rows[0].job.length(None) == BUDGET
     assert plan.rows[0].facts["max updates"] == str(BUDGET)

@@ -46,7 +46,7 @@ def test_stacks_are_all_that_is_missing_and_the_ready_ones_are_baselines() -> No
     every = [r for job in stacks_of(row, "cpu", 2) for r in job.replicates]
     assert sorted(every) == sorted(row.missing)
     ready = [r for job in stacks_of(row, "cpu", 2, ready=True) for r in job.replicates]
-    assert {r.grammar for r in ready} == {BASELINE}
+    assert {r.condition for r in ready} == {BASELINE}
     assert len(ready) == 3
     assert max(len(job.replicates) for job in stacks_of(row, "cpu", 1)) <= STACK_ON_CPU
 
@@ -165,7 +165,7 @@ def test_the_range_of_an_estimate_is_a_factor_of_2(monkeypatch: pytest.MonkeyPat
 def expected(**given: Any) -> dict[str, float]:
     spec = {"model": "sender/RNNZero:GRU", "grammar": "perm", "quick": True, "seeds": 1, "out": "none"}
     (row,) = make_plan(ProbeSpec.asked(**{**spec, **given})).rows
-    return {replicate.grammar: number for replicate, number in expected_updates(row).items()}
+    return {replicate.condition: number for replicate, number in expected_updates(row).items()}
 
 
 def test_updates_are_those_of_the_model_in_the_atlas() -> None:

@@ -50,7 +50,7 @@ def table_of(language: Language, file: Path) -> Path:
 
 def keys(grammar: Any, out: Path, **changes: Any) -> dict[tuple[str, int], str]:
     plan = make_plan(ProbeSpec.asked(model="sender/FC2L", grammar=grammar, out=out, **{**SIZES, **changes}))
-    return {(r.grammar, r.seed): row.job.key(r) for row in plan.rows for r in row.job.replicates}
+    return {(r.condition, r.seed): row.job.key(r) for row in plan.rows for r in row.job.replicates}
 
 
 def of_grammar(result: icy.ProbeResult, grammar: str) -> list[dict[str, Any]]:
@@ -74,7 +74,7 @@ def test_a_language_is_learned_as_its_grammar_is(model: str, tmp_path: Path) -> 
 
 def test_all_seeds_learn_the_same_language(tmp_path: Path) -> None:
     job = make_plan(ProbeSpec.asked(model="sender/FC2L", grammar=perm(), out=tmp_path, **SIZES)).rows[0].job
-    taught = [r for r in job.replicates if r.grammar != "concat"]
+    taught = [r for r in job.replicates if r.condition != "concat"]
     assert [r.seed for r in taught] == [123, 124]
     assert all(job.language(r).digest() == perm().digest() for r in taught)  # type: ignore[attr-defined]
 
@@ -386,7 +386,7 @@ def test_pairs_start_from_models_that_a_probe_kept(tmp_path: Path) -> None:
         sender="FC1L", receiver="FC1L", pretrain=other, pretrained=tmp_path / "probe", steps=4, out=tmp_path, **given
     )
     job: Any = make_plan(spec).rows[0].job
-    assert {r.grammar for _, r in job.learnt} == {f"other@{perm().digest()}"}
+    assert {r.condition for _, r in job.learnt} == {f"other@{perm().digest()}"}
 
 
 # -- the command -------------------------------------------------------------------------------------------------------

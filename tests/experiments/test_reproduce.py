@@ -24,7 +24,7 @@ def asked(table: str, **options: Any) -> Reproducing:
 def rows_of(reproducing: Reproducing) -> dict[tuple[str, str, int], set[tuple[str, int]]]:
     return {
         (row.name, row.job.task.representation, row.job.task.hidden_size): {
-            (r.grammar, r.seed) for r in row.job.replicates
+            (r.condition, r.seed) for r in row.job.replicates
         }
         for row in reproducing.plan().rows
     }
@@ -71,7 +71,7 @@ def test_updates_to_a_target_are_planned_at_the_sizes_of_the_table() -> None:
     assert found == {("3x10", 0.9, 45), ("5x10", 0.8, 65)}
     for row in rows:
         assert (row.job.task.hidden_size, row.job.settings.check_every) == (50, 10)
-        assert {r.grammar for r in row.job.replicates} == {"concat", "perm", "rot", "hol"}
+        assert {r.condition for r in row.job.replicates} == {"concat", "perm", "rot", "hol"}
         assert len({r.seed for r in row.job.replicates}) == 5
 
 
@@ -180,8 +180,8 @@ def test_the_recall_figure_compares_one_hot_with_continuous_stimuli() -> None:
 @pytest.mark.slow
 def test_a_pair_is_trained_again_and_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     quickly = partial(ease_of_acquisition, settings=AcquisitionSettings(epochs=2))
-    monkeypatch.setattr("icy.s2b.agents.course.ease_of_acquisition", quickly)
-    monkeypatch.setattr("icy.s2b.agents.course.READ_EPISODES", 2)
+    monkeypatch.setattr("icy.s2b.agents.agent_run.ease_of_acquisition", quickly)
+    monkeypatch.setattr("icy.s2b.agents.agent_run.READ_EPISODES", 2)
     options = {"observations": 120, "seeds": 1, "workers": 1, "out": str(tmp_path)}
     few = {"actors": 2, "least": 0, "length": 6, "burn_in": 2, "overlap": 2, "observations_per_update": 100}
     reproducing = asked("metarg24/eoa", settings={**few, "reconstruction": {"hidden": 8}}, **options)

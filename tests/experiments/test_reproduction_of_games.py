@@ -29,7 +29,7 @@ def test_rows_are_found_by_name_and_trained_as_published() -> None:
     setup = job.setup
     assert (setup.channel, setup.word_size, setup.message_length, setup.turns.targets) == ("qt", 6, 4, 20)
     assert (setup.steps, setup.learning.unmatched, job.preset) == (400_000, "assigned", "published")
-    assert [r.grammar for r in job.replicates] == ["near"] * 3
+    assert [r.condition for r in job.replicates] == ["near"] * 3
     jobs = planned("cbm24/table3", "thing-*-d64", seeds=1, settings=SHORT)
     assert [(j.setup.channel, j.setup.message_length, j.setup.turns.targets, j.setup.steps) for j in jobs] == [
         ("gs", 4, 8, 6), ("gs", 1, 8, 6), ("qt", 4, 8, 6), ("qt", 1, 8, 6),

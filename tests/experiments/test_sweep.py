@@ -67,7 +67,7 @@ def test_parts_take_from_the_whole_what_they_do_not_say() -> None:
     plan = make_sweep(spec(parts=parts, seeds=3))
     found = {(row.name, row.job.task.hidden_size) for row in plan.rows}
     assert found == {("receiver/FC1L", 32), ("sender/FC1L", 16), ("sender/FC1L", 32)}
-    grammars = {row.name: {r.grammar for r in row.job.replicates} for row in plan.rows}
+    grammars = {row.name: {r.condition for r in row.job.replicates} for row in plan.rows}
     assert grammars == {"sender/FC1L": {"concat", "perm"}, "receiver/FC1L": {"concat", "perm", "rot"}}
     assert all(len({r.seed for r in row.job.replicates}) == 3 for row in plan.rows)
 
@@ -96,7 +96,7 @@ def test_a_pair_of_numbers_is_one_space() -> None:
 def test_a_row_that_two_parts_name_is_one_row() -> None:
     parts = ({"grammar": "perm"}, {"grammar": "rot", "seeds": [1, 2]})
     (row,) = make_sweep(spec(model="sender/FC1L", parts=parts, seeds=[1])).rows
-    found = {(r.grammar, r.seed) for r in row.job.replicates}
+    found = {(r.condition, r.seed) for r in row.job.replicates}
     assert found == {("concat", 1), ("perm", 1), ("concat", 2), ("rot", 1), ("rot", 2)}
 
 
@@ -161,7 +161,7 @@ def test_parts_keep_their_own_target_of_pretraining_beside_pairs_from_scratch(tu
     parts = [{**pair, "pretrain": "none"}, {**pair, "pretrain": "perm", "target": 0.5}]
     plan = make_sweep(sweep_spec(parts=parts[::turned], quick=True))
     replicates = [(row.job, replicate) for row in plan.rows for replicate in row.job.replicates]
-    assert {r.grammar: job.config(r).get("target") for job, r in replicates} == {"none": None, "perm": 0.5}
+    assert {r.condition: job.config(r).get("target") for job, r in replicates} == {"none": None, "perm": 0.5}
 
 
 def test_parts_are_the_arguments_of_a_probe() -> None:

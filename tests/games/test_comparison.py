@@ -13,10 +13,10 @@ from icy.analysis.tables.games import evaluation_table, evaluation_tables
 from icy.core.errors import IcyError
 from icy.games import comparison
 from icy.games.comparison import GameChanges, Player, compare, one_player, players
+from icy.games.game_task import GameTask
 from icy.games.oracles import ORACLES, make_oracle
 from icy.games.rules import Rules
 from icy.games.settings import LearningSettings
-from icy.games.setup import Setup
 from icy.games.showing import images_of, show_turns, values_of
 from icy.games.turn_settings import TurnSettings
 
@@ -41,7 +41,7 @@ def beside(kind: str = "near", message_length: int = 2, evaluation: int = 40, **
     """Return a stand-in for trained agents of a game."""
     settings = TurnSettings(**{"rule_length": 2, "targets": 3, "distractors": 4, **turns})
     learning = LearningSettings(turns=evaluation)
-    setup = Setup(**AGENTS, message_length=message_length, turns=settings, learning=learning)  # type: ignore[arg-type]
+    setup = GameTask(**AGENTS, message_length=message_length, turns=settings, learning=learning)  # type: ignore[arg-type]
     return Player("a+b, seed 1", 1, setup, kind, make_oracle("random", Rules.of(setup.made_world, 2)), setup)
 
 

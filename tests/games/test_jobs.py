@@ -9,10 +9,10 @@ import pytest
 from icy.core.errors import IcyError
 from icy.experiments.plan import make_plan
 from icy.experiments.sweep import make_sweep, sweep_spec
-from icy.games.job import GameJob
+from icy.games.game_job import GameJob
+from icy.games.game_task import GameTask, usual_word_size
 from icy.games.jobs import game_jobs
 from icy.games.presets import PRESETS, find_preset
-from icy.games.setup import Setup, usual_word_size
 from icy.games.spec import GamesSpec
 from icy.records.long_table import to_long
 from icy.training.job import Outcome
@@ -54,7 +54,7 @@ def test_what_is_several_becomes_rows_and_seeds_and_distractors_one_stack() -> N
     }
     assert all(job.setup.turns.distractors == job.setup.turns.targets for job in found)
     for job in found:
-        kinds = [r.grammar for r in job.replicates]
+        kinds = [r.condition for r in job.replicates]
         assert kinds == ["near"] * 3 + ["uniform"] * 3
         assert [r.seed for r in job.replicates] == [123, 124, 125] * 2
 
@@ -62,7 +62,7 @@ def test_what_is_several_becomes_rows_and_seeds_and_distractors_one_stack() -> N
 def test_a_setup_is_made_again_of_its_configuration() -> None:
     job = only(**{n: v for n, v in TINY.items() if n != "workers"}, settings={"epoch": 5}, game={"held_out": 0.25})
     config = job.config(job.replicates[0])
-    again = Setup.of_config(config["settings"]["setup"])
+    again = GameTask.of_config(config["settings"]["setup"])
     assert again.config() == job.setup.config()
     assert config["options"] == {
         "world.attributes": 3, "world.values": 4, "sender_hidden": 8, "receiver_hidden": 8, "held_out": 0.25,

@@ -75,7 +75,7 @@ def test_a_run_goes_on_from_it(pack: Path, tmp_path: Path) -> None:
     assert {r["key"] for r in load_records(out)} == {r["key"] for r in load_records(OLD)}
     assert icy.EndToEndResult.load(out).language("perm").message_length == 6
     more = make_plan(ProbeSpec.asked(**{**GIVEN, "grammar": ["perm", "rot"]}, out=str(out), start=pack))
-    assert [r.grammar for row in more.rows for r in row.missing] == ["rot"]
+    assert [r.condition for row in more.rows for r in row.missing] == ["rot"]
 
 
 def test_pack_delete_resume(pack: Path, tmp_path: Path) -> None:

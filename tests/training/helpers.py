@@ -21,7 +21,8 @@ from icy.training.gradient import GradientLearner
 from icy.training.job import Outcome, Replicate
 from icy.training.learners import Learner, make_learner, supervised_loss
 from icy.training.native import NativeLearner
-from icy.training.probe_job import ProbeJob, Task
+from icy.training.probe_job import ProbeJob
+from icy.training.tasks import Task
 
 SPACE = MeaningSpace(3, 4)
 CPU = torch.device("cpu")
@@ -41,7 +42,7 @@ def job(model: str | Entry, replicates: Sequence[tuple[str, int]], **changes: An
 
 
 def outcomes(of: ProbeJob) -> dict[tuple[str, int], Outcome]:
-    return {(o.replicate.grammar, o.replicate.seed): o for o in train(of)}
+    return {(o.replicate.condition, o.replicate.seed): o for o in train(of)}
 
 
 def batches(side: str, count: int, seed: int = 0, size: int = 8) -> tuple[Tensor, Tensor]:

@@ -63,7 +63,7 @@ def resumed(of: Any, ended: Sequence[Outcome]) -> list[Outcome]:
 
 def numbers(outcomes: Sequence[Outcome]) -> dict[tuple[str, int], Any]:
     """Return all of the outcomes but the time they took."""
-    return {(o.replicate.grammar, o.replicate.seed): replace(o, seconds=0.0, curve=list(o.curve)) for o in outcomes}
+    return {(o.replicate.condition, o.replicate.seed): replace(o, seconds=0.0, curve=list(o.curve)) for o in outcomes}
 
 
 def updates_of(folder: Path) -> list[int]:

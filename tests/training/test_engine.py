@@ -24,7 +24,8 @@ from icy.training.batches import Batches
 from icy.training.engine import make_model, train
 from icy.training.job import Outcome, Reading, Replicate
 from icy.training.learners import Learner, make_learner
-from icy.training.probe_job import ProbeJob, Task
+from icy.training.probe_job import ProbeJob
+from icy.training.tasks import Task
 from tests.cores import both_engines
 from tests.helpers import mark_others
 from tests.training.helpers import (
@@ -175,7 +176,7 @@ def test_a_stopping_reading_is_one_of_training_and_what_diverges_has_none(play: 
     script = {("concat", 1): crosses(20), ("rot", 1): crosses(15, math.nan)}
     settings = replace(SETTINGS, fresh_reading=False)
     ended, _ = play(script, protocol=GENERALISE, split=Split(), settings=settings)
-    assert {o.replicate.grammar: o.extra for o in ended} == {"concat": {"train_accuracy": 1.0}, "rot": {}}
+    assert {o.replicate.condition: o.extra for o in ended} == {"concat": {"train_accuracy": 1.0}, "rot": {}}
 
 
 # -- when replicates end -----------------------------------------------------------------------------------------------
@@ -210,7 +211,7 @@ class Scripted:
             self.update(*batch)
 
     def readings(self, _: Any = None, __: Any = None, ___: Any = None, which: list[int] | None = None) -> Tensor:
-        read = [self.script[r.grammar, r.seed](self.updates) for r in self.active]
+        read = [self.script[r.condition, r.seed](self.updates) for r in self.active]
         return torch.tensor(read if which is None else [read[i] for i in which])
 
     def losses(self) -> Tensor:
@@ -233,7 +234,7 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[list[Outcome], 
 
 
 def told(ended: Sequence[Outcome]) -> dict[tuple[str, int], tuple[str, int, int | None]]:
-    return {(o.replicate.grammar, o.replicate.seed): (o.reason, o.steps, o.baseline_steps) for o in ended}
+    return {(o.replicate.condition, o.replicate.seed): (o.reason, o.steps, o.baseline_steps) for o in ended}
 
 
 def test_budget_stops_every_grammar_with_its_own_concat(play: Any) -> None:
@@ -312,7 +313,7 @@ def rises(per_update: float) -> Callable[[int], float]:
 def test_the_step_of_the_target_is_interpolated(play: Any) -> None:
     script = {("concat", 1): rises(0.8 / 33.3), ("rot", 1): rises(0.8 / 101.7), ("perm", 1): rises(0.8 / 7.25)}
     ended, _ = play(script, protocol=ACQUIRE, settings=GEOMETRIC)
-    found = {o.replicate.grammar: o for o in ended}
+    found = {o.replicate.condition: o for o in ended}
     assert {name: o.crossing for name, o in found.items()} == pytest.approx(
         {"concat": 33.3, "rot": 101.7, "perm": 7.25}
     )
@@ -328,7 +329,7 @@ def test_a_crossing_beyond_the_cap_is_cut(play: Any) -> None:
     settings = replace(GEOMETRIC, max_steps=97 + 4)
     script = {("concat", 1): rises(0.8 / 33.3), ("rot", 1): rises(0.8 / 99.5), ("hol", 1): rises(0.8 / 100.5)}
     ended, _ = play(script, protocol=get_protocol("acquire", cap=3), settings=settings)
-    found = {o.replicate.grammar: (o.reason, o.crossing) for o in ended}
+    found = {o.replicate.condition: (o.reason, o.crossing) for o in ended}
     assert found["rot"] == ("target", pytest.approx(99.5))
     assert found["hol"] == ("cap", None)
 
@@ -349,7 +350,7 @@ def test_the_first_crossing_counts(play: Any) -> None:
         ("perm", 1): lambda n: 1.0 if n != 20 else 0.2,
     }
     ended, _ = play(script, protocol=BUDGET, settings=GEOMETRIC)
-    assert {o.replicate.grammar: (o.reason, o.steps) for o in ended} == {
+    assert {o.replicate.condition: (o.reason, o.steps) for o in ended} == {
         "concat": ("target", 34), "rot": ("budget", 34), "perm": ("budget", 34),
     }  # fmt: skip
 
@@ -397,9 +398,9 @@ def test_a_failed_baseline_leaves_the_same_record_whenever_it_became_known(play:
         play({(name, 1): script[name, 1]}, protocol=ACQUIRE, settings=settings, baselines={1: "max_steps"})[0][0]
         for name in ("perm", "rot")
     ]
-    found = {o.replicate.grammar: replace(o, seconds=0, accuracy=0) for o in beside}
+    found = {o.replicate.condition: replace(o, seconds=0, accuracy=0) for o in beside}
     assert found.pop("concat").reason == "max_steps"
-    assert found == {o.replicate.grammar: replace(o, seconds=0, accuracy=0) for o in after}
+    assert found == {o.replicate.condition: replace(o, seconds=0, accuracy=0) for o in after}
     assert {(o.reason, o.steps, tuple(o.curve)) for o in found.values()} == {("no_baseline", 0, ())}
 
 

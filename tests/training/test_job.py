@@ -8,7 +8,8 @@ import pytest
 
 from icy.core.errors import InvalidSettingError, UnknownNameError
 from icy.languages.splits import Split
-from icy.training.job import Replicate, check_engine
+from icy.training.job import Replicate
+from icy.training.job_training import check_engine
 from tests.training.helpers import GENERALISE, holding_out, job, outcomes
 
 
@@ -37,3 +38,8 @@ def test_native_cores_that_cannot_be_had_are_refused_before_anything_is_trained(
     monkeypatch.setenv("ICY_NATIVE", "nonsense")
     with pytest.raises(UnknownNameError, match="No value of ICY_NATIVE is called 'nonsense'"):
         check_engine("auto", "cpu")
+
+
+def test_a_replicate_answers_to_its_former_name_with_a_warning() -> None:
+    with pytest.warns(DeprecationWarning, match=r"is now Replicate\.condition"):
+        assert Replicate("rot", 1).grammar == "rot"

@@ -81,7 +81,7 @@ def test_what_ended_before_its_baseline_is_trained_apart(
 
     def read(run: Run, purpose: str, size: int, which: list[int] | None = None) -> list[float]:
         some = run.active if which is None else [run.active[i] for i in which]
-        return [float(run.updates >= {"perm": 20, "concat": 50, "rot": 70}[r.grammar]) for r in some]
+        return [float(run.updates >= {"perm": 20, "concat": 50, "rot": 70}[r.condition]) for r in some]
 
     monkeypatch.setattr(Run, "_read", read)
     replicates = [("concat", 1), ("perm", 1), ("rot", 1)]

@@ -1,4 +1,4 @@
-"""The trained agent that comes with icy. `benchmarks/s2b_memory.py` makes its file."""
+"""The trained agent that comes with icy. `results/s2b_memory/__main__.py` makes its file."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -8,12 +8,12 @@ import torch
 
 from icy.core.errors import IncompatibleError
 from icy.core.registry import LISTENER
-from icy.s2b.players.base import Player, Seat
+from icy.s2b.players.interface import Player, Seat
 from icy.s2b.settings import GameSettings
 
-from .kept import one_agent
-from .memories.memory import MemoryListener
-from .memories.player import MemoryPlayer
+from .memories.attention import MemoryListener
+from .memories.memory_players import MemoryPlayer
+from .saved_networks import one_agent
 
 FILE = Path(__file__).with_name("memory.safetensors")
 

@@ -8,13 +8,13 @@ import numpy as np
 from torch import nn
 
 from icy.s2b.language_probe import probe_language
-from icy.s2b.players.base import Player
+from icy.s2b.players.interface import Player
 from icy.s2b.settings import GameSettings
 
 LANGUAGE = ("topsim", "posdis", "bosdis")
 
 
-class Training(ABC):
+class AgentTraining(ABC):
     """A training of one or two players. All that it goes on from is in `state`.
 
     A training that goes on from a state gives the same bits as one that was never left.

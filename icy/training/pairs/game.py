@@ -30,16 +30,17 @@ from icy.training.gradient import GradientLearner
 from icy.training.job import Outcome, Reading, Replicate, Report
 from icy.training.learners import examples_at_once, make_learner
 from icy.training.lockstep import Lockstep
+from icy.training.tasks import PairTask
 from icy.training.weights import pack_weights
 
-from .job import GAME, PairJob, PairTask
 from .model import Pair, link_of, make_pair
+from .pair_job import GAME, PairJob
 
 # The game draws from the streams of pre-training too, this many batches further on: the same ones would repeat it.
 FAR = 2**30
 LANGUAGES = "languages"  # the folder, beside the records, of the languages that emerged
 MEANINGS_COMPARED = 512  # of a reading, for topsim: its cost grows with their square
-RESUMED = ("steps", "before", "curve", "seconds", "baseline")  # what a checkpoint has of a `Player`
+RESUMED = ("steps", "before", "curve", "seconds", "baseline")  # what a checkpoint has of a `PlayingPair`
 Row = list[float | None]  # of a curve
 
 
@@ -91,7 +92,7 @@ class _Tally:
 
 
 @dataclass
-class Player:
+class PlayingPair:
     """One pair in the game.
 
     Attributes:
@@ -113,12 +114,12 @@ class Player:
     baseline: int | None = None
 
 
-class Game(Lockstep):
+class PairStack(Lockstep):
     """Joint training of several pairs."""
 
     learner: GradientLearner
 
-    def __init__(self, job: PairJob, players: list[Player], checkpoints: Checkpoints | None = None) -> None:
+    def __init__(self, job: PairJob, players: list[PlayingPair], checkpoints: Checkpoints | None = None) -> None:
         super().__init__(checkpoints)
         self.job, self.players, self.settings = job, players, job.settings
         make_current(job.device)
@@ -130,13 +131,13 @@ class Game(Lockstep):
         self._resume()
 
     @classmethod
-    def going_on(cls, job: PairJob, checkpoints: Checkpoints) -> Game | None:
+    def going_on(cls, job: PairJob, checkpoints: Checkpoints) -> PairStack | None:
         """Return the game of a job's pairs as it was saved; None if it was not."""
         if not checkpoints.updates(job.replicates[0]):
             return None
-        taught = [replicate.grammar != SCRATCH for replicate in job.replicates]
+        taught = [replicate.condition != SCRATCH for replicate in job.replicates]
         made = [make_pair(job.task, r.seed, job.settings, t) for r, t in zip(job.replicates, taught, strict=True)]
-        game = cls(job, [Player(r, 0, pair) for r, pair in zip(job.replicates, made, strict=True)], checkpoints)
+        game = cls(job, [PlayingPair(r, 0, pair) for r, pair in zip(job.replicates, made, strict=True)], checkpoints)
         return game if game.updates else None
 
     def _make_learner(self) -> GradientLearner:
@@ -202,7 +203,7 @@ class Game(Lockstep):
             right, seen, said = self.tally.accuracy(), self.tally.meanings, self.tally.messages
         alike = [_topsim(x, y, self.settings) for x, y in zip(seen.cpu(), said.cpu(), strict=True)]
         rows = zip(right.tolist(), loss.tolist(), alike, of_sender.tolist(), of_receiver.tolist(), strict=True)
-        taught = [p.replicate.grammar != SCRATCH for p in self.players]
+        taught = [p.replicate.condition != SCRATCH for p in self.players]
         return [
             [self.updates, accuracy, cost, rho, *((sender, receiver) if knows else (None, None))]
             for knows, (accuracy, cost, rho, sender, receiver) in zip(taught, rows, strict=True)
@@ -231,7 +232,7 @@ class Game(Lockstep):
             self.tally.keep(staying)
         yield from outcomes
 
-    def _outcome(self, player: Player, final: Row, diverged: bool, language: Language) -> Outcome:
+    def _outcome(self, player: PlayingPair, final: Row, diverged: bool, language: Language) -> Outcome:
         _, accuracy, loss, rho, of_sender, of_receiver = final
         place = Path(LANGUAGES) / f"{self.job.key(player.replicate)}.npz"
         extra = {
@@ -300,7 +301,7 @@ class Game(Lockstep):
 def _language(job: PairJob, replicate: Replicate) -> Language:
     """Return the language of pre-training; from scratch, a placeholder that nothing is compared with."""
     task = job.task
-    if replicate.grammar == SCRATCH:
+    if replicate.condition == SCRATCH:
         nothing = np.zeros((task.space.size, task.message_length), dtype=np.uint8)
         return Language(task.space, nothing, task.vocab_size)
     return job.language(replicate)
@@ -308,7 +309,7 @@ def _language(job: PairJob, replicate: Replicate) -> Language:
 
 def _emerged(task: PairTask, replicate: Replicate, words: np.ndarray[Any, Any], count: int) -> Language:
     """Return the messages of a pair's sender as a language; there are so many words."""
-    origin = "from scratch" if replicate.grammar == SCRATCH else f"after {replicate.grammar}"
+    origin = "from scratch" if replicate.condition == SCRATCH else f"after {replicate.condition}"
     name = f"{task.entry.name} {task.representation} {origin}"
     return Language.spoken(task.space, words, count, name=name, seed=replicate.seed)
 

@@ -14,7 +14,7 @@ from icy.training.engine import Run
 from icy.training.job import Outcome, Reading, Replicate, Report
 from icy.training.probe_job import ProbeJob
 
-from .job import PairJob
+from .pair_job import PairJob
 
 LEARNING_ORDER = ("receiver", "sender")  # of the sides
 PRETRAINING = Protocol("pretraining", "", "", target=0.99, cap=math.inf, stops_at_target=True, measure="accuracy")
@@ -95,7 +95,7 @@ def measured_baselines(learnt: dict[str, dict[Replicate, Learnt]]) -> dict[int, 
     """Return concat's supervised steps by seed (the slower side's), as far as it was trained here."""
     found: dict[int, float | str] = {}
     for replicate in learnt["sender"]:
-        if replicate.grammar == BASELINE:
+        if replicate.condition == BASELINE:
             sides = [learnt[side][replicate] for side in LEARNING_ORDER]
             done = all(side.weights is not None for side in sides)
             found[replicate.seed] = max(side.steps for side in sides) if done else NOT_LEARNT

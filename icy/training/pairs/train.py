@@ -13,9 +13,9 @@ from icy.training.job import Outcome, Replicate, Report
 from icy.training.lockstep import in_groups
 from icy.training.weights import unpack_weights
 
-from .game import Game, Player
-from .job import PairJob
+from .game import PairStack, PlayingPair
 from .model import make_pair
+from .pair_job import PairJob
 from .pretraining import LEARNING_ORDER, Learnt, measured_baselines, pretrain
 
 
@@ -34,19 +34,19 @@ def train_pairs(job: PairJob, report: Report | None = None) -> Iterator[Outcome]
 
 def _trained(job: PairJob, checkpoints: Checkpoints, report: Report | None) -> Iterator[Outcome]:
     """Go on with games that were under way; else pre-train and play."""
-    game = Game.going_on(job, checkpoints)
+    game = PairStack.going_on(job, checkpoints)
     if game is None:
         players = yield from _players(job, report)
-        game = Game(job, players, checkpoints) if players else None
+        game = PairStack(job, players, checkpoints) if players else None
     if game is not None:
         yield from game.play(report)
 
 
-def _players(job: PairJob, report: Report | None) -> Generator[Outcome, None, list[Player]]:
+def _players(job: PairJob, report: Report | None) -> Generator[Outcome, None, list[PlayingPair]]:
     """Return the pairs that can play, those with a grammar after pre-training; yield those of which that failed."""
-    scratch = [r for r in job.replicates if r.grammar == SCRATCH]
-    taught = [r for r in job.replicates if r.grammar != SCRATCH]
-    players = [Player(r, job.protocol.limit(0), make_pair(job.task, r.seed, job.settings)) for r in scratch]
+    scratch = [r for r in job.replicates if r.condition == SCRATCH]
+    taught = [r for r in job.replicates if r.condition != SCRATCH]
+    players = [PlayingPair(r, job.protocol.limit(0), make_pair(job.task, r.seed, job.settings)) for r in scratch]
     if taught:
         for replicate in [r for r in taught if _lacks_baseline(job, r)]:
             taught.remove(replicate)
@@ -81,14 +81,14 @@ def _lacks_baseline(job: PairJob, replicate: Replicate) -> bool:
 
 def _ready_player(
     job: PairJob, replicate: Replicate, sides: dict[str, Learnt], baselines: dict[int, float | str]
-) -> Player | Outcome:
+) -> PlayingPair | Outcome:
     """Return a pair after pre-training, or its outcome if that failed."""
     before: dict[str, Any] = {f"{side}_steps": found.steps for side, found in sides.items()}
     seconds = sum(found.seconds for found in sides.values())
     # A game whose length is given asks nothing of concat, which may be in no record at all.
     baseline = baselines.get(replicate.seed) if job.protocol.steps is None else None
     known = int(baseline) if isinstance(baseline, int | float) else None
-    if known is None and job.protocol.steps is None and replicate.grammar != BASELINE:
+    if known is None and job.protocol.steps is None and replicate.condition != BASELINE:
         return _failure(replicate, "no_baseline", 0, seconds, {})  # the same as if that was known before it trained
     if not all(found.weights is not None for found in sides.values()):
         readings = {f"{side}_accuracy": found.accuracy for side, found in sides.items()}
@@ -101,7 +101,7 @@ def _ready_player(
         assert found.weights is not None
         # Not strict: tied parameters have one name here, and buffers that are not saved have one too many.
         getattr(pair, side).load_state_dict(found.weights, strict=False)
-    return Player(replicate, job.protocol.limit(known or 0), pair, before, seconds=seconds, baseline=known)
+    return PlayingPair(replicate, job.protocol.limit(known or 0), pair, before, seconds=seconds, baseline=known)
 
 
 def _failure(replicate: Replicate, reason: str, steps: int, seconds: float, extra: dict[str, Any]) -> Outcome:

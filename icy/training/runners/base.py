@@ -133,7 +133,7 @@ def _in_halves(
     job: Job, remaining: Iterable[Replicate], records: Sequence[Record], report: JobReport | None, put: Recorder
 ) -> list[Record]:
     """Train a stack that did not fit as two; a seed's baseline in the first half, or beside what needs it."""
-    ordered = sorted(remaining, key=lambda r: (r.seed, not job.is_baseline(r), r.grammar))
+    ordered = sorted(remaining, key=lambda r: (r.seed, not job.is_baseline(r), r.condition))
     middle = (len(ordered) + 1) // 2
     log.warning("%s: %s replicates do not fit in memory; half of them go first.", job.name, len(ordered))
     done: list[Record] = []

@@ -139,7 +139,7 @@ class RemoteRunner(ABC):
 
 def packed(readings: Sequence[Reading]) -> list[list[Any]]:
     """Return readings in a form that JSON takes."""
-    return [[r.replicate.grammar, r.replicate.seed, r.steps, r.accuracy, r.phase] for r in readings]
+    return [[r.replicate.condition, r.replicate.seed, r.steps, r.accuracy, r.phase] for r in readings]
 
 
 def unpacked(content: Sequence[Sequence[Any]]) -> list[Reading]:

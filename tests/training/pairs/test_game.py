@@ -13,9 +13,9 @@ from icy.config.protocols import EndToEndProtocol
 from icy.core.noise import Noise
 from icy.core.representations import SOFT, one_hot
 from icy.training.job import Outcome, Replicate
-from icy.training.pairs.game import Game, Player, _Tally
-from icy.training.pairs.job import PairJob
+from icy.training.pairs.game import PairStack, PlayingPair, _Tally
 from icy.training.pairs.model import make_pair
+from icy.training.pairs.pair_job import PairJob
 from icy.training.pairs.train import train_pairs
 from tests.training.pairs.helpers import SETTINGS, SHORT, assert_same_curve, pair_task, run
 
@@ -67,7 +67,7 @@ def test_accuracies_of_a_pair_are_of_single_values_and_tokens(tmp_path: Path, mo
     """And each is of its own: over the link, of the sender's words, of what the receiver makes of the language."""
     replicate, task = Replicate("perm", 1), pair_task()
     job = PairJob(task, SHORT, SETTINGS, replicates=(replicate,), folder=str(tmp_path))
-    game = Game(job, [Player(replicate, 12, make_pair(task, 1, SETTINGS))])
+    game = PairStack(job, [PlayingPair(replicate, 12, make_pair(task, 1, SETTINGS))])
 
     def scores(meanings: Tensor, messages: Tensor) -> list[Tensor]:
         return [wrong_at([2], messages, 5), wrong_at([1], meanings, 3), wrong_at([], meanings, 3)]

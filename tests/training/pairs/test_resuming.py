@@ -13,8 +13,8 @@ from icy.config.protocols import SCRATCH, EndToEndProtocol
 from icy.records.store import CHECKPOINTS
 from icy.training.job import Replicate
 from icy.training.pairs import train as pairs_training
-from icy.training.pairs.game import Game
-from icy.training.pairs.job import PairJob
+from icy.training.pairs.game import PairStack
+from icy.training.pairs.pair_job import PairJob
 from tests.cores import both_engines
 from tests.training.pairs.helpers import SETTINGS, pair_task
 from tests.training.resuming import killed, numbers, resumed, updates_of
@@ -39,7 +39,7 @@ def test_what_was_killed_goes_on_to_the_same_bits(
     settings = replace(SETTINGS, training_readings=readings == "training")
     of = job(tmp_path, engine=how, settings=settings)
     whole = numbers(list(of.train()))
-    assert killed(of, Game, after) == []
+    assert killed(of, PairStack, after) == []
     assert updates_of(tmp_path) == [{1: 4, 3: 10}[after]] * len(REPLICATES)
     monkeypatch.setattr(pairs_training, "pretrain", None)
     assert numbers(resumed(of, [])) == whole
@@ -54,7 +54,7 @@ def test_games_of_a_length_that_follows_from_concat_go_on(tmp_path: Path) -> Non
     whole = list(of.train())
     steps = [outcome.steps for outcome in whole]
     assert len(set(steps)) > 1
-    ended = killed(replace(of, replicates=REPLICATES[2:5]), Game, min(steps) // 4 + 3)
+    ended = killed(replace(of, replicates=REPLICATES[2:5]), PairStack, min(steps) // 4 + 3)
     assert ended
     assert len(updates_of(tmp_path)) == 3 - len(ended)
     assert numbers(resumed(of, ended)) == numbers(whole)
@@ -65,12 +65,12 @@ def test_a_game_of_fixed_length_goes_on_without_concat(tmp_path: Path, monkeypat
     """Which is asked for later, and trained first."""
     of = job(tmp_path, replicates=(Replicate("concat", 1), Replicate("perm", 1)))
     whole = numbers(list(of.train()))
-    killed(replace(of, replicates=of.replicates[1:]), Game, 3)
+    killed(replace(of, replicates=of.replicates[1:]), PairStack, 3)
     begun: list[tuple[str, ...]] = []
     real = pairs_training.pretrain
 
     def pretrain(job: PairJob, side: str, replicates: Any, report: Any) -> Any:
-        begun.append(tuple(r.grammar for r in replicates))
+        begun.append(tuple(r.condition for r in replicates))
         return real(job, side, replicates, report)
 
     monkeypatch.setattr(pairs_training, "pretrain", pretrain)
@@ -83,7 +83,7 @@ def test_a_game_of_fixed_length_goes_on_without_concat(tmp_path: Path, monkeypat
 def test_what_cannot_be_gone_on_from_learns_its_language_again(damage: str, tmp_path: Path, caplog: Any) -> None:
     of = job(tmp_path)
     whole = numbers(list(of.train()))
-    killed(of, Game, 3)
+    killed(of, PairStack, 3)
     for path in (tmp_path / CHECKPOINTS).glob("*.pt"):
         state = torch.load(path, weights_only=True)
         torch.save(state | {damage: {"weights": {}}}, path)

@@ -16,7 +16,7 @@ def test_dealing_is_complete_and_even() -> None:
     stacks = deal(replicates, 2, 16)
     assert sorted(r for stack in stacks for r in stack) == sorted(replicates)
     for grammar in ("hol", "perm", "rot"):
-        assert sorted(sum(r.grammar == grammar for r in stack) for stack in stacks) == [2, 3]
+        assert sorted(sum(r.condition == grammar for r in stack) for stack in stacks) == [2, 3]
     assert max(map(len, deal(replicates, 2, 4))) <= 4
     assert deal([], 2, 4) == []
 

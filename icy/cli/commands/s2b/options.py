@@ -37,8 +37,8 @@ from icy.s2b.stimuli import REPRESENTATIONS, TRUNCATIONS
 if TYPE_CHECKING:
     import pandas as pd
 
-    from icy.s2b.agents.kept import KeptAgent
-    from icy.s2b.players.base import Player
+    from icy.s2b.agents.saved_networks import SavedAgent
+    from icy.s2b.players.interface import Player
 
 SWEPT = ("shots", "samples", "distractors")
 PUBLISHED = {"dimensions": 3, "least": 2, "most": 5, "distractors": 0}  # of the tables of MetaRG24
@@ -166,7 +166,7 @@ def players_of(asked: Sequence[str], role: str, where: Sequence[tuple[str, Any]]
     found: dict[str, Chosen] = {}
     for name in asked:
         if _is_kept(name, role):
-            from icy.s2b.agents.kept import kept_agents  # imports torch
+            from icy.s2b.agents.saved_networks import kept_agents  # imports torch
 
             for agent in kept_agents(name, **choice_of(where)):
                 label = agent.label if agent.label not in found else f"{agent.label}, {name}"
@@ -180,13 +180,13 @@ def player_of(asked: str, role: str, where: Sequence[tuple[str, Any]] = ()) -> C
     """Return the one player that a name or a file stands for. Errors as for `players_of`, and if there are several."""
     if not _is_kept(asked, role):
         return Chosen(asked, asked, role)
-    from icy.s2b.agents.kept import one_agent  # imports torch
+    from icy.s2b.agents.saved_networks import one_agent  # imports torch
 
     agent = one_agent(asked, **choice_of(where))
     return _trained(agent, role, agent.label)
 
 
-def _trained(agent: KeptAgent, role: str, label: str) -> Chosen:
+def _trained(agent: SavedAgent, role: str, label: str) -> Chosen:
     return Chosen(label, agent.player(role), role, agent.game, agent.card["grammar"] if role == LISTENER else None)
 
 
@@ -287,7 +287,7 @@ def tables_of(groups: Iterable[tuple[Chosen, ...]], chosen: Mapping[str, Any], q
 def _require_playable(player: Chosen, game: GameSettings) -> None:
     """Seat a player at an episode of a game, which raises an error if it cannot play it."""
     from icy.s2b.game import BatchedGame
-    from icy.s2b.players.base import seated
+    from icy.s2b.players.interface import seated
 
     table = BatchedGame(game)
     table.reset(seeds=[0])

@@ -69,7 +69,7 @@ def test_mistakes_are_answered_in_a_sentence(words: list[str], said: str, tmp_pa
 
 
 def test_variants_are_named(tmp_path: Path) -> None:
-    from icy.s2b.agents.recall.job import recall_jobs
+    from icy.s2b.agents.recall.recall_job import recall_jobs
     from icy.s2b.agents.recall.spec import RecallSpec
 
     jobs = recall_jobs(RecallSpec(compat="near32", seeds=1, task={"games_per_shot": 5}))

@@ -18,7 +18,7 @@ from icy.s2b.agents.recall.learning import (
     RecallMemoryLearning,
     RecallR2D2,
 )
-from icy.s2b.agents.recall.setup import PRESETS
+from icy.s2b.agents.recall.recall_task import PRESETS
 from icy.s2b.agents.recall.table import RecallTable, recall_scores
 
 TASKS: dict[str, dict[str, Any]] = {

@@ -1,0 +1,125 @@
+"""Jobs that train agents in multi-target games: one setup, at several seeds and with several kinds of distractors."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+from icy.core.entry import Entry
+from icy.core.text import counted
+from icy.records.kinds import job_kind
+from icy.records.record import Record
+from icy.training.job import Job, Replicate
+from icy.training.job_cost import ExpectedSteps
+from icy.training.work import Work
+
+from .game_task import IMAGE_AXES, GameTask
+from .presets import preset_changes
+
+CONVOLUTIONS = 4  # times as long as products of matrices take for an operation, measured with conv4 on one core
+POOLED = 10  # pixels for each position at which a weight of conv4 is used, about, as later layers have fewer
+
+
+@dataclass(frozen=True)
+class GameJob(Job):
+    """Training of one setup as a stack of replicates, each a seed with a kind of distractors.
+
+    Attributes:
+        setup: what is trained.
+    """
+
+    setup: GameTask
+    checkpoints: bool = field(default=True, kw_only=True)
+
+    kind = "games"
+
+    @property
+    def name(self) -> str:
+        """Sender and receiver."""
+        return self.setup.model
+
+    @property
+    def entries(self) -> list[Entry]:
+        """World, perception, sender and receiver."""
+        found = list(self.setup.entries.values())
+        return [*super().entries, *found, *(entry.cell for entry in found if entry.cell is not None)]
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Numbers of the game that tables and figures show."""
+        setup, turns = self.setup, self.setup.turns
+        return {
+            "rule_length": turns.rule_length,
+            "targets": turns.targets,
+            "distractors": turns.distractors,
+            "message_length": setup.message_length,
+        }
+
+    def config(self, replicate: Replicate) -> dict[str, Any]:
+        """Return all choices that can change the numbers of a training; what is usual stands in `settings` alone."""
+        setup = self.setup
+        return {
+            "model": self.name,
+            "grammar": replicate.condition,
+            "seed": replicate.seed,
+            "representation": setup.channel,
+            "vocab_size": setup.word_size,
+            "hidden_size": setup.sender_hidden,
+            "world": setup.world,
+            **self.sizes,
+            "options": self._options(),
+            "settings": {"setup": setup.config()},
+        }
+
+    def _options(self) -> dict[str, Any]:
+        """Return what differs from the preset and has no place of its own in a record."""
+        usual = preset_changes(self.preset, self.setup.world, self.setup.channel)
+        nothing = object()
+        return {name: value for name, value in self.setup.changes().items() if usual.get(name, nothing) != value}
+
+    def versions(self, replicate: Replicate) -> dict[str, str]:
+        """Return the versions of the kind of job, and of what the agents and their world are made of."""
+        return super().versions(replicate) | {kind: e.full_version for kind, e in self.setup.entries.items()}
+
+    def length(self, baseline: float | None) -> int | None:
+        """Return the number of updates."""
+        return self.setup.steps
+
+    @property
+    def update_cost(self) -> float:
+        """Relative cost of an update: parameters, for every object that is seen, and of images for every position."""
+        turns, shape = self.setup.turns, self.setup.made_world.shape
+        positions = CONVOLUTIONS * math.prod(shape[1:]) / POOLED if len(shape) == IMAGE_AXES else 1
+        return super().update_cost * positions * (turns.targets + turns.distractors) * self.setup.learning.batch_size
+
+    def work(self) -> Work:
+        """Count an update of the agents, whose perception of images is most of it."""
+        work: Work = job_kind(self.kind).function("work")(self.setup)
+        images = len(self.setup.made_world.shape) == IMAGE_AXES
+        return replace(work, weight=CONVOLUTIONS) if images else work
+
+    def estimate_text(self, steps: str) -> str:
+        """Return what an estimate rests on."""
+        return f"This is an estimate for {steps} updates of every replicate, with evaluations."
+
+    def expected_steps(self, baseline: float | None) -> ExpectedSteps:
+        """Return the number of updates, which is known."""
+        return ExpectedSteps(self.setup.steps, False)
+
+    def rehearse(self, updates: int) -> float:
+        """Return the seconds of one update of all replicates."""
+        return float(job_kind(self.kind).function("rehearse")(self, updates))
+
+    def conditions_text(self) -> str | None:
+        """Return what its replicates are trained on."""
+        kinds = sorted({r.condition for r in self.replicates})
+        return f"Distractors: {' and '.join(kinds)}." if kinds else None
+
+    def summary(self, record: Record) -> str:
+        """Return the result of a training in a few words."""
+        found = cast("dict[str, Any]", record)
+        return (
+            f"accuracy {found['accuracy']:.3f}, CBM {found['cbm']:.2f} (chance {found['cbm_floor']:.2f}) after "
+            f"{counted(found['steps'], 'update')}"
+        )

@@ -1,0 +1,220 @@
+"""The course of a training: updates, evaluations, checkpoints, and what was learned at its end."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from typing import Any, cast
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from icy.config.settings import TrainingSettings
+from icy.core.devices import make_current
+from icy.core.memory import require_allocation
+from icy.core.noise import counter_hash
+from icy.core.streams import stream_key
+from icy.training.checkpoints import Checkpoints
+from icy.training.gradient import GradientLearner
+from icy.training.job import Job, Outcome, Reading, Replicate, Report
+from icy.training.learners import make_learner
+from icy.training.lockstep import Lockstep, in_groups
+
+from .evaluation import matching, similarity
+from .final import evaluated
+from .game_job import GameJob
+from .game_task import IMAGE_AXES, GameTask
+from .model import game_loss, make_game_model
+from .playing import looks, packed, spoken
+from .runner import GameProgress
+from .turns import TEST, TRAINING, VALIDATION, Turns
+
+RESUMED = tuple(f.name for f in fields(GameProgress) if f.name != "replicate")  # what a checkpoint has of each
+PEAK = 1.4  # times what a forward pass keeps: measured with conv4 on batches of 2 to 8
+FINAL_PLAYS = 3  # evaluations of the final weights: held-out rules, seen ones, and relaxed messages
+SCORING = 2e-3  # seconds for the scores of a turn of the last evaluation, on one core of a server
+FORWARD = 1 / 3  # of the time of an update: a forward pass alone
+
+
+def train(job: Job, report: Report | None = None) -> Iterator[Outcome]:
+    """Train the replicates of a job as a stack, or as several where checkpoints are of different steps; see Job."""
+    job = cast(GameJob, job)
+    make_current(job.device)
+    return in_groups(job, lambda part, checkpoints: GameStack(part, part.replicates, checkpoints).outcomes(report))
+
+
+class GameStack(Lockstep):
+    """A stack of replicates from its beginning, or from its last checkpoint, to its end.
+
+    Args:
+        job: whose replicates they are.
+        replicates: of which the checkpoints, if there are any, are of one step.
+        checkpoints: of the job.
+    """
+
+    learner: GradientLearner
+
+    def __init__(self, job: GameJob, replicates: Sequence[Replicate], checkpoints: Checkpoints | None = None) -> None:
+        super().__init__(checkpoints)
+        setup, device = job.setup, torch.device(job.device)
+        self.job, self.setup = job, setup
+        self.world, self.device = setup.made_world, device
+        self.runners = [GameProgress(replicate) for replicate in replicates]
+        seeds = [r.seed for r in replicates]
+        self.turns = Turns(self.world, [setup.of_turns(r.condition) for r in replicates], seeds, device)
+        self.keys = torch.tensor([stream_key(s, "games", "noise") for s in seeds], device=device, dtype=torch.int64)
+        self._require_memory(len(seeds))
+        self._resume()
+
+    def _require_memory(self, replicates: int) -> None:
+        """Check that updates that perceive images fit in memory. A GPU says so itself; a system kills the process."""
+        if self.device.type != "cpu" or len(self.world.shape) != IMAGE_AXES:
+            return
+        require_allocation(
+            int(PEAK * self.job.work().kept * replicates),
+            f"An update of {self.job.name}, which perceives images,",
+            "take a smaller batch (--set batch_size=8), fewer targets, a smaller canvas, or a GPU",
+        )
+
+    def _make_learner(self) -> GradientLearner:
+        seeds = [runner.replicate.seed for runner in self.runners]
+        learning = self.setup.learning
+        settings = TrainingSettings(
+            batch_size=learning.batch_size,
+            learning_rate=learning.learning_rate,
+            clip_norm=learning.clip_norm,
+            tf32=learning.tf32,
+        )
+        models = {seed: make_game_model(self.setup, seed) for seed in sorted(set(seeds))}
+        sample = looks(self._objects(VALIDATION, 0, 1, 2)[0], self.world)
+        how = settings, self.device, sample, self.job.engine, self._looks
+        return cast(GradientLearner, make_learner([models[s] for s in seeds], seeds, game_loss, *how))
+
+    def _looks(self, objects: Tensor) -> Tensor:
+        return looks(objects, self.world)
+
+    def _objects(self, purpose: str, first: int, count: int, size: int) -> Tensor:
+        return packed(self.turns.batch(purpose, first, count, size))
+
+    # -- training ------------------------------------------------------------------------------------------------------
+
+    def outcomes(self, report: Report | None) -> Iterator[Outcome]:
+        """Train to the end; yield every replicate as it ends."""
+        if not self.updates:
+            self._evaluate(report)
+        epoch = self.setup.learning.epoch
+        while self.runners and self.updates < self.setup.steps:
+            self.advance(min(self.setup.steps, (self.updates // epoch + 1) * epoch))
+            yield from self._diverged()
+            if self.runners:
+                self._evaluate(report)
+                self.save_if_due()
+        for runner in self.runners:
+            yield evaluated(self.job, runner, self.learner.engine, self.updates)
+
+    def _update(self, count: int) -> None:
+        size = self.setup.learning.batch_size
+        objects = self._objects(TRAINING, self.updates, count, size)
+        steps = torch.arange(self.updates, self.updates + count, device=self.device)
+        keys = counter_hash(self.keys, steps[:, None])
+        self.learner.train(objects, self.labels(size).expand(count, len(self.runners), -1, -1), keys)
+        self.updates += count
+
+    def labels(self, size: int) -> Float[Tensor, "turn candidate"]:
+        """Return 1 for targets and 0 for distractors."""
+        turns = self.setup.turns
+        targets = torch.arange(turns.targets + turns.distractors, device=self.device) < turns.targets
+        return targets.float().expand(size, -1)
+
+    def _share(self, seconds: float) -> None:
+        for runner in self.runners:
+            runner.seconds += seconds / len(self.runners)
+
+    # -- evaluations ---------------------------------------------------------------------------------------------------
+
+    def _evaluate(self, report: Report | None) -> None:
+        """Read accuracy and language of every replicate, and keep what has been learned if it is the best so far."""
+        selected_on = TEST if self.setup.learning.selected_on == "test" else VALIDATION
+        with self.timed():
+            read = zip(self.runners, *self._read(selected_on), strict=True)
+            for place, (runner, accuracy, language) in enumerate(read):
+                runner.curve.append([self.updates, accuracy, runner.loss, *language])
+                if accuracy > runner.best:
+                    runner.best, runner.best_step = accuracy, self.updates
+                    runner.weights = self.learner.weights(place)
+        if report is not None:
+            report([Reading(r.replicate, self.updates, r.curve[-1][1]) for r in self.runners])
+
+    def _read(self, purpose: str) -> tuple[list[float], list[list[float]]]:
+        """Return of every replicate the accuracy, and scores of its language: CBM, topsim, and words in use."""
+        size, turns = self.setup.learning.batch_size, self.setup.learning.turns
+        right: list[Tensor] = []
+        words: list[Tensor] = []
+        numbers: list[Tensor] = []
+        for step in range(max(1, turns // size)):
+            batch = self.turns.batch(purpose, step, 1, min(size, turns))
+            logits, _, said = self.learner.run(packed(batch)[0])[:3]
+            is_target = self.labels(logits.shape[-2]).bool()
+            right.append(((logits > 0) == is_target).flatten(1).sum(1))
+            words.append(said.cpu())
+            numbers.append(batch.numbers[0].cpu())
+        total = sum(len(n[0]) for n in numbers) * self.labels(1).shape[-1]
+        accuracy = (torch.stack(right).sum(0).double() / total).tolist()
+        rows = zip(torch.cat(numbers, 1), torch.cat(words, 1), strict=True)
+        return accuracy, [self._language(n, w) for n, w in rows]
+
+    def _language(self, numbers: Tensor, words: Tensor) -> list[float]:
+        said = spoken(self.turns, numbers, words)
+        return [matching(said).value, similarity(said).value, said.unique_words]
+
+    def _diverged(self) -> Iterator[Outcome]:
+        """End the replicates whose loss is no longer finite."""
+        for runner, loss in zip(self.runners, cast(Tensor, self.learner.losses()).tolist(), strict=True):
+            runner.loss = loss
+        lost = [not math.isfinite(runner.loss) for runner in self.runners]
+        if not any(lost):
+            return
+        ended = [r for r, is_lost in zip(self.runners, lost, strict=True) if is_lost]
+        staying = [i for i, is_lost in enumerate(lost) if not is_lost]
+        self.runners = [self.runners[i] for i in staying]
+        if staying:
+            self.learner.keep(staying)
+            self.turns.keep(staying)
+            self.keys = self.keys[staying]
+        for runner in ended:
+            about = self.learner.engine, runner.seconds
+            yield Outcome(runner.replicate, "diverged", self.updates, math.nan, runner.curve, *about)
+
+    # -- checkpoints ---------------------------------------------------------------------------------------------------
+
+    def _own(self) -> dict[Replicate, dict[str, Any]]:
+        return {r.replicate: {name: getattr(r, name) for name in RESUMED} for r in self.runners}
+
+    def _resume(self) -> None:
+        """Make the learner, and go on from the checkpoints if there are any."""
+        replicates = [runner.replicate for runner in self.runners]
+        found = self.checkpoints.resumed(replicates, self._make_learner, RESUMED)
+        self.learner, self.updates = found.learner, found.updates
+        if found.own:
+            self.runners = [GameProgress(r.replicate, **own) for r, own in zip(self.runners, found.own, strict=True)]
+
+
+def seconds_per_update(job: GameJob, updates: int) -> float:
+    """Return the seconds of an update of all replicates with its share of the evaluations, the first few left out."""
+    course = GameStack(job, job.replicates)
+    course.advance(1)
+    began = time.perf_counter()
+    course.advance(1 + max(updates, 1))
+    update = (time.perf_counter() - began) / max(updates, 1)
+    scoring = SCORING * job.setup.learning.turns * len(job.replicates)
+    return update * (1 + _evaluations(job.setup) / job.setup.steps) + scoring / job.setup.steps
+
+
+def _evaluations(setup: GameTask) -> float:
+    """Return how many updates all evaluations take as long as: their turns are played forward alone."""
+    learning = setup.learning
+    count = setup.steps / learning.epoch + FINAL_PLAYS
+    return count * learning.turns / learning.batch_size * FORWARD

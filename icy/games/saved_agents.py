@@ -1,0 +1,67 @@
+"""Trained agents of games in files: weights as safetensors, with a card that says what they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from icy.records.record import Record
+from icy.training.cards import SavedModel
+
+from .final import kept_model
+from .game_job import GameJob
+from .game_task import GameTask
+from .model import GameModel
+
+
+def model_of_record(record: Record, weights: Mapping[str, Tensor]) -> GameModel:
+    """Return the trained agents of a record. Errors as for `icy.training.weights.restore`."""
+    setup = GameTask.of_config(record["config"]["settings"]["setup"])
+    return kept_model(setup, record["seed"], dict(weights))
+
+
+@dataclass(frozen=True)
+class SavedAgents(SavedModel):
+    """A sender and a receiver in a file."""
+
+    kind = GameJob.kind
+    what = "agents"
+
+    @property
+    def setup(self) -> GameTask:
+        """What was trained."""
+        return GameTask.of_config(self.card["setup"])
+
+    @property
+    def distractor_kind(self) -> str:
+        """Kind of the distractors beside which they learned."""
+        return str(self.card["grammar"])
+
+    def model(self, setup: GameTask | None = None) -> GameModel:
+        """Return them, in evaluation mode.
+
+        Args:
+            setup: of the game that they are to play; by default of the one in which they learned.
+
+        Raises:
+            StoreError: the file is damaged, or of another version.
+        """
+        return kept_model(self.setup if setup is None else setup, self.card["seed"], self.weights())
+
+
+def kept_agents(path: str | Path, **where: Any) -> list[SavedAgents]:
+    """Return the agents of a results folder, a pack, or a .safetensors file.
+
+    Args:
+        path: of them.
+        **where: what they must have, by the names of records: seed=124, representation="qt", rule_length=4.
+
+    Raises:
+        StoreError: there are none.
+        UnknownNameError: something that these records do not say.
+    """
+    return SavedAgents.found(path, **where)

@@ -1,0 +1,235 @@
+"""Jobs that train agents: one setup, at several seeds."""
+
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any
+
+from icy.core.checks import seed_list, whole_number
+from icy.core.entry import CORE, Entry
+from icy.core.errors import IcyError, InvalidSettingError
+from icy.core.registry import SPEAKER, registry
+from icy.core.text import counted
+from icy.records.kinds import job_kind
+from icy.records.record import Record
+from icy.s2b.settings import GameSettings
+from icy.training.combinations import jobs_of_each
+from icy.training.job import Job, Replicate
+from icy.training.job_cost import ExpectedSteps
+
+from .agent_task import SAME_PRESETS, AgentTask, LearningMethod, core_name, find_learner, speaker_name
+from .recall.spec import RecallSpec
+from .spec import S2BSpec
+
+QUICK_OBSERVATIONS = 20_000  # of learners that count these
+READINGS = 20  # of a training, unless it is said how often
+ON_AXES = ("shots", "samples", "distractors", "most")
+NAMED = (*ON_AXES, "least")  # settings of the game that are options of their own
+
+
+@dataclass(frozen=True)
+class AgentJob(Job):
+    """Training of one setup at several seeds, one after the other.
+
+    Attributes:
+        setup: what is trained.
+        episodes: number of episodes of the evaluation at the end.
+        report_every: updates between two readings.
+        eoa: number of episodes whose languages new listeners are to acquire at the end.
+    """
+
+    setup: AgentTask
+    episodes: int = 1000
+    report_every: int = 20
+    checkpoints: bool = field(default=True, kw_only=True)
+    eoa: int = 0
+
+    kind = "s2b"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "device", "cpu")  # the learners' networks are small, and most of the time is dealing
+
+    @property
+    def name(self) -> str:
+        """Core and learner."""
+        return self.setup.model + (" (deaf)" if self.setup.deaf else "")
+
+    @property
+    def entries(self) -> list[Entry]:
+        """The core and the speaker, where they are registered."""
+        return [*super().entries, *_registered(self.setup)]
+
+    def config(self, replicate: Replicate) -> dict[str, Any]:
+        """Return all choices that can change the numbers of a training; what is usual stands in `settings` alone."""
+        setup, game = self.setup, self.setup.game
+        usual = asdict(GameSettings(most=game["most"], dimensions=game["dimensions"]))
+        own = {name: value for name, value in game.items() if name not in NAMED and value != usual[name]}
+        return {
+            "model": self.name,
+            "grammar": replicate.condition,
+            "seed": replicate.seed,
+            "values": f"{game['least']}-{game['most']}",
+            **{name: game[name] for name in ON_AXES if name != "most"},
+            "options": {
+                **{f"game.{name}": value for name, value in own.items()},
+                **setup.options,
+                **{f"speaker.{name}": value for name, value in setup.speaker_options.items()},
+                **setup.changes(),
+                **({"observations": setup.observations} if setup.observations else {}),
+            },
+            "settings": {
+                "setup": setup.config(),
+                "episodes": self.episodes,
+                "report_every": self.report_every,
+                **({"eoa": self.eoa} if self.eoa else {}),
+            },
+        }
+
+    def versions(self, replicate: Replicate) -> dict[str, str]:
+        """Return the versions of the kind of job, the core and the speaker."""
+        return super().versions(replicate) | {e.kind: e.full_version for e in _registered(self.setup)}
+
+    def length(self, baseline: float | None) -> int | None:
+        """Return the number of updates."""
+        return self.setup.updates
+
+    def limit_text(self) -> str:
+        """Return the word before the time left."""
+        return "at most" if self.setup.observations else "about"
+
+    def estimate_text(self, steps: str) -> str:
+        """Return what an estimate rests on."""
+        return f"This is an estimate for {steps} updates of every agent, with readings and the evaluation."
+
+    def expected_steps(self, baseline: float | None) -> ExpectedSteps:
+        """Return the number of updates, which is known."""
+        return ExpectedSteps(self.setup.updates, False)
+
+    def work(self) -> None:
+        """Return nothing, so that each setup is timed: learners differ in more than in sizes."""
+
+    def rehearse(self, updates: int) -> float:
+        """Return the seconds of one update of all seeds."""
+        return float(job_kind(self.kind).function("rehearse")(self, updates)) * len(self.replicates)
+
+    def summary(self, record: Record) -> str:
+        """Return the result of an agent in a few words."""
+        return (
+            f"query {record['accuracy']:.3f}, support {record.get('support', 0):.3f} after "
+            f"{counted(record['steps'], 'update')}"
+        )
+
+
+def _registered(setup: AgentTask) -> list[Entry]:
+    """Return the entries of the core and the speaker, of those that are registered."""
+    found = (registry.find(CORE, setup.core), registry.find(SPEAKER, setup.speaker))
+    return [entry for entry in found if entry is not None]
+
+
+# -- from a spec -------------------------------------------------------------------------------------------------------
+
+
+def agent_jobs(spec: S2BSpec) -> list[AgentJob]:
+    """Return the jobs of a spec, one per combination of the values along its axes.
+
+    Raises:
+        IcyError: an unknown name, a value that is not accepted, or settings that do not go together.
+    """
+    check_run(spec, "Agents of S2B")
+    whole_number("number of episodes of languages to acquire (eoa)", spec.eoa, least=0)
+    jobs = jobs_of_each(spec, _jobs, {"speaker": [entry.name for entry in registry.entries(SPEAKER)]})
+    if spec.eoa and not any(job.eoa for job in jobs):
+        raise InvalidSettingError(
+            "Ease of acquisition (eoa) is measured of speakers that learn, as with the learner 'pair'; for others "
+            "there is `icy s2b eoa`."
+        )
+    return jobs
+
+
+def check_run(spec: S2BSpec | RecallSpec, agents: str) -> None:
+    """Check the options that trainings of agents share.
+
+    Raises:
+        InvalidSettingError: a device that is not the CPU, or a number that is not accepted.
+    """
+    if spec.device not in ("auto", "cpu"):
+        raise InvalidSettingError(f"{agents} train on the CPU; leave out device (--device).")
+    whole_number("number of episodes", spec.episodes)
+    for what, given in (("observations", spec.observations), ("updates between readings", spec.report_every)):
+        if given is not None:
+            whole_number(f"number of {what}", given)
+
+
+def run_options(spec: S2BSpec | RecallSpec, task: AgentTask, condition: str) -> dict[str, Any]:
+    """Return the fields of a job that follow from its spec and its task.
+
+    Raises:
+        IcyError: the task makes no update, or no training of it can be made.
+    """
+    if not task.updates:
+        raise InvalidSettingError(f"{task.model} makes no update in so few observations; give it more.")
+    return {
+        "episodes": int(spec.episodes),
+        "report_every": spec.report_every or max(1, task.updates // READINGS),
+        "replicates": tuple(Replicate(condition, seed) for seed in seed_list(spec.seeds)),
+        "parameters": count_parameters(task),
+        "preset": task.preset,
+    }
+
+
+def _jobs(spec: S2BSpec) -> list[AgentJob]:
+    """Return the job of a spec with one value along each axis, and that of its deaf twin."""
+    preset, learner = SAME_PRESETS.get(spec.preset, spec.preset), str(spec.learner)
+    how, core = find_learner(learner), core_name(str(spec.core), learner)
+    game = _game(spec)
+    settings = how.complete(core, asked_settings(spec, core, learner, how), preset, game)
+    task = AgentTask(
+        core=core,
+        learner=learner,
+        game=asdict(game),
+        speaker=speaker_name(str(spec.speaker), learner),
+        options=dict(spec.options),
+        speaker_options=dict(spec.speaker_options),
+        settings=settings,
+        preset=preset,
+        observations=None if "observations" in settings else spec.observations,
+    )
+    tasks = [replace(task, deaf=deaf) for deaf in ((False, True) if spec.deaf else (False,))]
+    eoa = spec.eoa if how.both else 0
+    return [AgentJob(one, eoa=eoa, **run_options(spec, one, one.speaker)) for one in tasks]
+
+
+def asked_settings(spec: S2BSpec | RecallSpec, core: str, learner: str, how: LearningMethod) -> dict[str, Any]:
+    """Return the settings of a learner that were asked for, with the length of the training where it is one of them."""
+    known = [one.name for one in fields(how.settings_class(core))]
+    lengths = {"updates": spec.updates, "observations": spec.observations}
+    if spec.updates is not None and "updates" not in known:
+        if "updates" in spec.given:
+            raise InvalidSettingError(f"The learner '{learner}' is told its length by observations, not by updates.")
+        lengths["observations"] = spec.observations or QUICK_OBSERVATIONS
+    for name in sorted(set(lengths) & set(spec.settings) & spec.given):
+        raise InvalidSettingError(f"{name} was given twice: as an option of its own, and as a setting of the learner.")
+    return {**{n: value for n, value in lengths.items() if value is not None and n in known}, **spec.settings}
+
+
+def _game(spec: S2BSpec) -> GameSettings:
+    twice = sorted(set(spec.game) & set(NAMED))
+    if twice:
+        raise InvalidSettingError(f"{twice[0]} is an option of its own (--{twice[0]}), not one of game.")
+    given: dict[str, Any] = {**{name: getattr(spec, name) for name in NAMED}, **spec.game}
+    return GameSettings.of(**given)
+
+
+def count_parameters(setup: AgentTask) -> dict[str, int]:
+    """Count the parameters, which shows as well that the setup can be made.
+
+    Raises:
+        IcyError: it cannot.
+    """
+    try:
+        networks = setup.training(0).networks().values()
+    except IcyError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise IcyError(f"{setup.model} cannot be made: {error}.") from error
+    count = sum(weights.numel() for network in networks for weights in network.parameters())
+    return {"true": count, "published": count}

@@ -1,0 +1,247 @@
+"""Train a listener on dealt episodes: by reward alone (PPO), or on the right decisions (supervised).
+
+A decision changes nothing that is shown later, so the return of a decision is its own reward (a discount of 0), and a
+whole episode is one pass.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from typing import Self, cast
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from icy.core.checks import real_number, whole_number
+from icy.core.errors import unknown
+from icy.core.streams import stream_key
+from icy.s2b.agents.dealt import DealtGames, check_dealt, deal_games, decide
+from icy.s2b.agents.rewards import accuracies, entropy, less_phase_mean, log_of, normalised, phase_means, rewards
+from icy.s2b.agents.schedule import DealtTraining, EpisodeBatches, first_episode, grouped, practice, rate_factor
+from icy.s2b.evaluation import episode_seeds
+from icy.s2b.options import Query
+from icy.s2b.players.interface import Player
+from icy.s2b.settings import GameSettings
+
+from .attention import MemoryListener
+from .memory_players import MemoryPlayer
+
+LEARNERS = ("ppo", "supervised")
+READ_AT_ONCE = 64
+ALIGNMENT = "alignment"  # name of weights
+
+
+@dataclass(frozen=True)
+class DealtLearningSettings:
+    """Settings of training on dealt episodes.
+
+    Attributes:
+        learner: "ppo": by the reward of its own decisions alone; "supervised": on the right decisions.
+        updates: number of batches of new episodes.
+        episodes: number of episodes in a batch.
+        epochs: how often PPO goes through a batch.
+        minibatch: number of episodes in one step of the optimiser.
+        clip: how far PPO lets the probability of a decision move, as a share of it.
+        entropy: weight of the entropy of decisions in PPO; with distractors take that of `usual`.
+        learning_rate: of Adam.
+        alignment_rate: learning rate of what is aligned with what, as a multiple of that.
+        warm_up: number of updates in which the learning rate rises to it.
+        decay: share of the updates at the end in which it falls to 0.
+        clip_norm: limit of the norm of a gradient.
+        query: how much of the query training episodes show; see `icy.s2b.agents.schedule.practice`.
+    """
+
+    learner: str = "ppo"
+    updates: int = 400
+    episodes: int = 128
+    epochs: int = 2
+    minibatch: int = 32
+    clip: float = 0.2
+    entropy: float = 0.01
+    learning_rate: float = 1e-3
+    alignment_rate: float = 20.0
+    warm_up: int = 20
+    decay: float = 0.3
+    clip_norm: float = 1.0
+    query: Query | None = None
+
+    def __post_init__(self) -> None:
+        if self.learner not in LEARNERS:
+            raise unknown("learner", self.learner, LEARNERS)
+        for name in ("updates", "episodes", "epochs", "minibatch"):
+            whole_number(f"setting {name}", getattr(self, name), least=1)
+        whole_number("setting warm_up", self.warm_up, least=0)
+        for name in ("clip", "learning_rate", "clip_norm"):
+            real_number(f"setting {name}", getattr(self, name), above=True)
+        for name in ("entropy", "alignment_rate"):
+            real_number(f"setting {name}", getattr(self, name))
+        real_number("setting decay", self.decay, most=1)
+
+    @classmethod
+    def usual(cls, game: GameSettings) -> Self:
+        """Return the defaults for a game: with distractors, decisions stay open for longer.
+
+        "None" is right there in half of the games and each stimulus in few, and with the weight of games without
+        distractors learning stops at "none".
+        """
+        return cls(entropy=0.1) if game.distractors else cls()
+
+    def rate(self, update: int) -> float:
+        """Return the learning rate of an update, counted from 0."""
+        return self.learning_rate * rate_factor(update, self.updates, self.warm_up, self.decay)
+
+
+@dataclass(frozen=True, eq=False)
+class Tried:
+    """Decisions that were tried on whole episodes, from which PPO learns.
+
+    Attributes:
+        drawn: what was decided.
+        log: its log-probability then.
+        gain: how much more it earned than was expected, normalised.
+    """
+
+    drawn: Int[Tensor, "batch game"]
+    log: Float[Tensor, "batch game"]
+    gain: Float[Tensor, "batch game"]
+
+    def take(self, rows: Int[Tensor, " some"], games: DealtGames) -> Self:
+        """Return those of some episodes, cut to the length of their games."""
+        length = games.there.shape[1]
+        return type(self)(**{f.name: getattr(self, f.name)[rows, :length] for f in fields(self)})
+
+
+class DealtLearning(DealtTraining):
+    """A listener in training beside a speaker that does not learn.
+
+    Args:
+        model: maps dealt games to the logits of decisions, [B, G, decisions].
+        game: settings of the game.
+        settings: how to train.
+        seed: of the episodes and of the decisions that are tried.
+        speaker: a speaker that does not learn; its name, or a function that makes it.
+
+    Raises:
+        IncompatibleError: a game that cannot be dealt whole.
+    """
+
+    settings: DealtLearningSettings
+
+    def __init__(
+        self,
+        model: nn.Module,
+        game: GameSettings,
+        settings: DealtLearningSettings | None = None,
+        seed: int = 0,
+        speaker: str | Callable[[], Player] = "posdis",
+    ) -> None:
+        check_dealt(game)
+        self.model, self.game, self.settings = model, game, settings or DealtLearningSettings.usual(game)
+        self.seed, self._speaker = seed, speaker
+        times = {ALIGNMENT: self.settings.alignment_rate}
+        self.optimiser = torch.optim.Adam(grouped(model.named_parameters(), times), self.settings.learning_rate)
+        self.random = torch.Generator().manual_seed(stream_key(seed, "decisions") % 2**63)
+        self.practice = practice(game, self.settings.query)
+        self._batches = EpisodeBatches(first_episode(seed), self.settings.episodes, self._deal)
+
+    def _weights(self) -> dict[str, nn.Module]:
+        return {"model": self.model}
+
+    def networks(self) -> dict[str, nn.Module]:
+        """Return the listener's network."""
+        return {"listener": self.model}
+
+    def listener(self) -> Player:
+        """Return the listener as it is now, to play."""
+        return MemoryPlayer(cast(MemoryListener, self.model))
+
+    def speaker(self) -> str | Player:
+        """Return the speaker beside it."""
+        return self._speaker if isinstance(self._speaker, str) else self._speaker()
+
+    def read(self, episodes: int = 200, seed: int = 123, game: GameSettings | None = None) -> dict[str, float]:
+        """Return accuracies of the likeliest decisions; see AgentTraining."""
+        return read(self.model, game or self.game, self.speaker(), episodes, seed)
+
+    def update(self) -> float:
+        """Learn from a batch of new episodes; return the mean loss of its steps."""
+        losses = list(self._steps())
+        return sum(losses) / len(losses)
+
+    def _steps(self) -> Iterator[float]:
+        """Make the steps of an update, and give the loss of each."""
+        batch = self._batch(self.updates)
+        for group in self.optimiser.param_groups:
+            group["lr"] = self.settings.rate(self.updates) * group["times"]
+        tried = self._tried(batch) if self.settings.learner == "ppo" else None
+        for _ in range(self.settings.epochs if tried else 1):
+            for rows in torch.randperm(len(batch), generator=self.random, device="cpu").split(self.settings.minibatch):
+                some = batch.take(rows)
+                loss = self._loss(some, None if tried is None else tried.take(rows, some))
+                self.optimiser.zero_grad()
+                loss.backward()
+                nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip_norm)
+                self.optimiser.step()
+                yield float(loss.detach())
+        self.updates += 1
+        self._observations += batch.steps(self.game.rounds)
+
+    def _batch(self, update: int) -> DealtGames:
+        """Return the episodes of an update, which its number alone determines."""
+        (games,) = self._batches[update]
+        return cast(DealtGames, games)
+
+    def _deal(self, seeds: range) -> tuple[DealtGames]:
+        return (deal_games(self.practice, seeds, self.speaker()),)
+
+    def _loss(self, games: DealtGames, tried: Tried | None) -> Tensor:
+        """Return the loss of some episodes, on the right decisions or on those that were tried."""
+        logs = decide(self.model, games)
+        return self._supervised(games, logs) if tried is None else self._ppo(games, logs, tried)
+
+    def _supervised(self, games: DealtGames, logs: Tensor) -> Tensor:
+        return F.nll_loss(logs[games.there], games.answers[games.there])
+
+    @torch.no_grad()
+    def _tried(self, games: DealtGames) -> Tried:
+        """Decide all games at random as the model would, and weigh the rewards."""
+        logs, drawn = self._drawn(games)
+        gain = less_phase_mean(rewards(drawn == games.answers, games), games)
+        return Tried(drawn, log_of(logs, drawn), normalised(gain, games))
+
+    def _drawn(self, games: DealtGames) -> tuple[Tensor, Tensor]:
+        """Return the log-probabilities of all decisions, and decisions that are drawn by them."""
+        logs = decide(self.model, games)
+        drawn = torch.multinomial(logs.flatten(0, 1).exp(), 1, generator=self.random).view(logs.shape[:2])
+        return logs, drawn
+
+    def _ppo(self, games: DealtGames, logs: Tensor, tried: Tried) -> Tensor:
+        ratio = (log_of(logs, tried.drawn) - tried.log).exp()
+        clipped = ratio.clamp(1 - self.settings.clip, 1 + self.settings.clip)
+        gained = torch.minimum(ratio * tried.gain, clipped * tried.gain)
+        return -(gained + self.settings.entropy * entropy(logs))[games.there].mean()
+
+
+@torch.no_grad()
+def read(
+    model: nn.Module, game: GameSettings, speaker: str | Player = "posdis", episodes: int = 200, seed: int = 123
+) -> dict[str, float]:
+    """Return the accuracies of a model's likeliest decisions, as `evaluate` would: means over episodes of a seed.
+
+    Args:
+        model: maps dealt games to logits of decisions.
+        game: settings of the game.
+        speaker: a speaker that does not learn.
+        episodes: number of episodes.
+        seed: of the evaluation.
+
+    Returns:
+        `zsct` in the query, and `support`.
+    """
+    dealt = deal_games(game, episode_seeds(seed, episodes), speaker)
+    parts = []
+    for rows in torch.arange(len(dealt), device="cpu").split(READ_AT_ONCE):
+        some = dealt.take(rows)
+        parts.append(phase_means(decide(model, some).argmax(-1) == some.answers, some))
+    return accuracies(torch.cat(parts, 1))

@@ -1,0 +1,178 @@
+"""Attention memories that have learned, as players: a listener and a speaker, step by step."""
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional as F
+
+from icy.core.errors import IncompatibleError
+from icy.s2b.players.interface import Action, Decisions, Meanings, Player, Seat, Sentences, Stimuli
+from icy.s2b.players.listeners import Decider
+from icy.s2b.turn import Seen
+
+from .attention import MemoryListener
+from .speaker import MemorySpeaker, pick
+
+Which = Bool[NDArray[np.bool_], " batch"]
+
+
+class EpisodeMemory:
+    """The games of each of B episodes so far: a stimulus and a message each.
+
+    Args:
+        batch: number of episodes.
+        width: length of a stimulus.
+        tokens: number of tokens in a message.
+    """
+
+    def __init__(self, batch: int, width: int, tokens: int) -> None:
+        self.stimuli = torch.zeros(batch, 0, width, dtype=torch.float32, device="cpu")
+        self.messages = torch.zeros(batch, 0, tokens, dtype=torch.long, device="cpu")
+        self.known = torch.zeros(batch, 0, dtype=torch.bool, device="cpu")
+
+    def forget(self, which: Which) -> None:
+        """Forget the games of some episodes, which begin anew."""
+        if which.any():
+            self.known[torch.as_tensor(which)] = False
+            some = self.known.any(0)
+            self.stimuli, self.messages, self.known = (
+                part[:, some] for part in (self.stimuli, self.messages, self.known)
+            )
+
+    def add(
+        self,
+        stimuli: Float[Tensor, "batch dimension"],
+        messages: Int[Tensor, "batch token"],
+        which: Which,
+    ) -> None:
+        """Remember a game of some of the episodes."""
+        if which.any():
+            self.stimuli = torch.cat([self.stimuli, stimuli[:, None]], 1)
+            self.messages = torch.cat([self.messages, messages[:, None]], 1)
+            self.known = torch.cat([self.known, torch.as_tensor(which)[:, None]], 1)
+
+
+class MemoryPlayer(Decider):
+    """Decides as an attention memory does that has seen the games of the episode so far.
+
+    It plays games with any number of stimuli, as the memory scores each alike.
+
+    Args:
+        model: the memory.
+        sampled: whether decisions are drawn; otherwise the likeliest.
+    """
+
+    def __init__(self, model: MemoryListener, sampled: bool = False) -> None:
+        self.model, self.sampled = model.eval(), sampled
+
+    def begin(self, seat: Seat) -> None:
+        """Take a seat; the game must be of the shape that the memory was made for, and end with feedback."""
+        super().begin(seat)
+        settings, model = seat.settings, self.model
+        shape = settings.width, settings.rounds * settings.length
+        made, words = (model.dimensions, model.tokens), model.embedding.num_embeddings - 1
+        if shape != made or settings.vocab_size > words:
+            raise IncompatibleError(
+                "This memory was made for stimuli of {} numbers, {} tokens a game and a vocabulary of {}; the game has "
+                "{}, {} and {} (dimensions, rounds times length, vocab_size).".format(
+                    *made, words, *shape, settings.vocab_size
+                )
+            )
+        if not settings.feedback or settings.listener_messages:
+            raise IncompatibleError("A memory needs games that end with feedback, and sends no messages.")
+        self.memory = EpisodeMemory(seat.episodes, settings.width, model.tokens)
+
+    @torch.no_grad()
+    def decide(self, seen: Seen) -> Decisions:
+        """Return decisions by what is remembered."""
+        if not seen.may_decide.any():
+            return np.zeros(self.seat.episodes, dtype=np.int64)
+        logits = self._logits(torch.as_tensor(seen.stimulus))
+        if not self.sampled:
+            return np.asarray(logits.argmax(-1))
+        uniform = torch.as_tensor(self.seat.streams.uniform("decide", (1,), self.steps)[:, 0])
+        return np.asarray(pick(logits.softmax(-1), uniform))
+
+    def acting(self, seen: Seen) -> Action:
+        """Listen, decide, and remember what is shown at the end of a game; see Decider."""
+        self.memory.forget(seen.fresh)
+        action = super().acting(seen)
+        self.memory.add(torch.as_tensor(seen.stimulus[:, 0]), torch.as_tensor(self.words), seen.feedback)
+        return action
+
+    def _logits(self, stimuli: Tensor) -> Tensor:
+        model, memory, settings = self.model, self.memory, self.seat.settings
+        stored = model.entries(memory.stimuli, memory.messages).transpose(1, 2)
+        known = memory.known[:, None, None]
+        words = torch.as_tensor(self.words)[:, None]
+        return model.logits(stimuli[:, None], words, stored, known, settings.descriptive)[:, 0]
+
+
+class TrainedSpeaker(Player):
+    """A speaker that has learned, step by step.
+
+    Args:
+        network: the speaker.
+        sampled: whether tokens, and the dimensions that positions speak of, are drawn; otherwise the likeliest.
+    """
+
+    def __init__(self, network: MemorySpeaker, sampled: bool = False) -> None:
+        self.network, self.sampled = network, sampled
+
+    def begin(self, seat: Seat) -> None:
+        """Take a seat; messages and vocabulary must be as the speaker learned them, and games of one round."""
+        super().begin(seat)
+        settings, network = seat.settings, self.network
+        if (settings.vocab_size, settings.length) != (network.vocab, network.positions) or settings.rounds != 1:
+            raise IncompatibleError(
+                f"This speaker has learned to say {network.positions} tokens of {network.vocab} in one round (length, "
+                "vocab_size, rounds)."
+            )
+        self.memory = EpisodeMemory(seat.episodes, settings.width, settings.length)
+        self.dimensions = torch.zeros(seat.episodes, settings.length, dtype=torch.long, device="cpu")
+
+    @torch.no_grad()
+    def acting(self, seen: Seen) -> Action:
+        """Say what the target's numbers are called in this episode, and remember it."""
+        if seen.fresh.any():
+            self.memory.forget(seen.fresh)
+            self.dimensions = torch.where(torch.as_tensor(seen.fresh)[:, None], self._dimensions(), self.dimensions)
+        speaks = seen.may_speak & (seen.round == 0)
+        if not speaks.any():
+            return Action()
+        target = torch.as_tensor(seen.stimulus[:, 0])
+        chances = self._chances(target[:, None], slice(None))[:, :, 0]
+        tokens = pick(chances, self._uniform("say")) if self.sampled else chances.argmax(-1)
+        self.memory.add(target, tokens, speaks)
+        return Action(message=(tokens.numpy() + 1) * speaks[:, None])
+
+    @torch.no_grad()
+    def utter(self, stimuli: Stimuli, meanings: Meanings, episode: int) -> Sentences:
+        """Return the likeliest message for each stimulus; see Player."""
+        asked = torch.as_tensor(np.asarray(stimuli, dtype=np.float32))[None]
+        tokens = self._chances(asked, slice(episode, episode + 1))[0].argmax(-1)
+        return np.asarray(tokens.T.numpy() + 1)
+
+    def _chances(self, stimuli: Tensor, rows: slice) -> Tensor:
+        """Return the probabilities of the tokens that would be said next of stimuli [b, n, W], [b, L, n, V]."""
+        network, memory, dimensions = self.network, self.memory, self.dimensions[rows]
+        asked = network.see(stimuli, dimensions)
+        there = memory.known[rows, None, :, None]
+        said = (F.one_hot(memory.messages[rows].mT, network.vocab) * there).to(asked.dtype)
+        weights = asked.new_zeros(*asked.shape[:3], said.shape[2])
+        if network.settings.memory:
+            stored = network.see(memory.stimuli[rows], dimensions)
+            weights = network.attend(asked, stored, memory.known[rows, None, None, None])
+        used = (said.sum(2, keepdim=True) > 0).to(asked.dtype)
+        return network.chances(weights @ said, used, weights.sum(-1), network.guess(asked))
+
+    def _dimensions(self) -> Tensor:
+        if self.sampled:
+            return self.network.draw_dimensions(self._uniform("dimensions"))
+        return self.network.likeliest_dimensions(self.seat.episodes)
+
+    def _uniform(self, name: str) -> Tensor:
+        length = self.network.positions
+        return torch.as_tensor(self.seat.streams.uniform(name, (length,), self.steps * length))

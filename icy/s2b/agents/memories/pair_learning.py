@@ -1,0 +1,260 @@
+"""Train a speaker and a listener together, by reward alone, on whole dealt episodes.
+
+Neither player sees rewards or results while it plays, so an episode is two passes: the speaker finds its tokens game by
+game, and the listener decides all games at once. `player` has players that do the same step by step.
+"""
+
+from dataclasses import dataclass, field, replace
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from icy.core.checks import LARGEST_SEED, real_number, whole_number
+from icy.core.errors import IncompatibleError, unknown
+from icy.s2b.agents.dealt import DealtGames, check_dealt, deal_silent, decide
+from icy.s2b.agents.rewards import (
+    accuracies,
+    advantages,
+    entropy,
+    less_phase_mean,
+    log_of,
+    phase_means,
+    returns,
+    rewards,
+)
+from icy.s2b.agents.schedule import DealtTraining, EpisodeBatches, first_episode, grouped, practice, rate_factor
+from icy.s2b.episode_streams import SavedState
+from icy.s2b.evaluation import episode_seeds
+from icy.s2b.options import Query
+from icy.s2b.players.interface import Player
+from icy.s2b.settings import GameSettings
+
+from .attention import MemoryListener, MemorySettings
+from .memory_players import MemoryPlayer, TrainedSpeaker
+from .speaker import MemorySpeaker, SpeakerSettings, pick
+
+ESTIMATORS = ("reinforce", "gumbel")
+SHARP = ("sharpness", "new")  # weights of the speaker that say what counts as the same number
+EVALUATED_AT_ONCE = 4_000_000  # pairs of games, of all episodes of a batch
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairSettings:
+    """Settings of the training of a pair.
+
+    Attributes:
+        speaker: settings of the speaker.
+        listener: settings of the listener.
+        estimator: "reinforce": both learn by reward alone; "gumbel": gradients pass from the listener, which is told
+            the right decisions, to the speaker, an upper reference.
+        episodes: episodes in an update.
+        updates: number of updates.
+        rate: learning rate.
+        warmup: updates in which the learning rate rises.
+        decay: share of the updates, the last ones, in which it falls.
+        clip: largest norm of the gradients of a player.
+        entropy: weight of the entropy of tokens and decisions.
+        discount: discount of later rewards per game, for the speaker.
+        speaker_weight: weight of the speaker's reward.
+        alignment_rate: learning rate of both players' alignments, as a multiple of the others.
+        memory_rate: that of how sharply the speaker attends, and of what counts as new, likewise.
+        temperature: temperature of straight-through tokens.
+        query: how much of the query training episodes show; see `icy.s2b.agents.schedule.practice`.
+        seed: seed of weights, episodes and draws.
+    """
+
+    speaker: SpeakerSettings = field(default_factory=SpeakerSettings)
+    listener: MemorySettings = field(default_factory=MemorySettings)
+    estimator: str = "reinforce"
+    episodes: int = 64
+    updates: int = 3000
+    rate: float = 1e-3
+    warmup: int = 100
+    decay: float = 0.3
+    clip: float = 1.0
+    entropy: float = 0.01
+    discount: float = 0.9
+    speaker_weight: float = 0.3
+    alignment_rate: float = 20.0
+    memory_rate: float = 1.0
+    temperature: float = 1.0
+    query: Query | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.estimator not in ESTIMATORS:
+            raise unknown("estimator", self.estimator, ESTIMATORS)
+        whole_number("seed", self.seed, least=0, most=LARGEST_SEED)
+        whole_number("number of episodes", self.episodes, least=2)
+        whole_number("number of updates", self.updates)
+        whole_number("setting warmup", self.warmup, least=0)
+        for name in ("rate", "clip", "temperature"):
+            real_number(f"setting {name}", getattr(self, name), above=True)
+        for name in ("entropy", "speaker_weight", "alignment_rate", "memory_rate"):
+            real_number(f"setting {name}", getattr(self, name))
+        for name in ("decay", "discount"):
+            real_number(f"setting {name}", getattr(self, name), most=1)
+
+
+class PairLearning(DealtTraining):
+    """A speaker and a listener, and their training.
+
+    Args:
+        game: settings of the game.
+        settings: settings of the players and of their training.
+
+    Raises:
+        IncompatibleError: a game that cannot be dealt whole, or that the speaker cannot speak in.
+    """
+
+    settings: PairSettings
+
+    def __init__(self, game: GameSettings, settings: PairSettings | None = None) -> None:
+        check_dealt(game)
+        self.game, self.settings = game, settings or PairSettings()
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.settings.seed)
+            self.speaking = MemorySpeaker(game, self.settings.speaker)
+            self.listening = MemoryListener(game, self.settings.listener)
+        self.random = torch.Generator().manual_seed(self.settings.seed)
+        self.practice = practice(game, self.settings.query)
+        first = first_episode(self.settings.seed)
+        self._batches = EpisodeBatches(first, self.settings.episodes, lambda seeds: deal_silent(self.practice, seeds))
+        times = dict.fromkeys(("alignment", "listener.alignment"), self.settings.alignment_rate)
+        times |= dict.fromkeys(SHARP, self.settings.memory_rate)
+        named = [*self.speaking.named_parameters(), *self.listening.named_parameters(prefix="listener")]
+        self.optimiser = torch.optim.Adam(grouped(named, times), self.settings.rate)
+
+    # -- training ------------------------------------------------------------------------------------------------------
+
+    def update(self) -> float:
+        """Play a batch of episodes, learn from it, and return the loss."""
+        settings = self.settings
+        games, heard = self._batches[self.updates]
+        learn = self._straight if settings.estimator == "gumbel" else self._reinforced
+        loss = learn(games, heard)
+        self.optimiser.zero_grad()
+        loss.backward()
+        for player in (self.speaking, self.listening):
+            torch.nn.utils.clip_grad_norm_(player.parameters(), settings.clip)
+        factor = rate_factor(self.updates, settings.updates, settings.warmup, settings.decay)
+        for group in self.optimiser.param_groups:
+            group["lr"] = settings.rate * factor * group["times"]
+        self.optimiser.step()
+        self.updates += 1
+        self._observations += games.steps(self.game.rounds)
+        return float(loss.detach())
+
+    def _uniform(self, *shape: int) -> Tensor:
+        return torch.rand(shape, generator=self.random, dtype=torch.float32, device="cpu")
+
+    def _reinforced(self, games: DealtGames, heard: Tensor) -> Tensor:
+        """Return the loss of both players by the rewards of decisions that are drawn."""
+        settings, there = self.settings, games.there
+        batch, count = there.shape
+        dimensions = self.speaking.draw_dimensions(self._uniform(batch, self.speaking.positions))
+        recall = self.speaking.recall(games.shown, dimensions)
+        tokens = self.speaking.speak(recall, self._uniform(batch, self.speaking.positions, count))
+        decisions = self._heard(games, hear(tokens, heard))
+        chosen = pick(decisions.detach().exp(), self._uniform(batch, count))
+        reward = rewards(chosen == games.answers, games)
+        said = self.speaking.log_chances(recall, tokens)
+        log_said = log_of(said, tokens).sum(1)
+        log_chosen = log_of(decisions, chosen)
+        better = advantages(returns(reward, settings.discount), games, settings.discount)
+        own = less_phase_mean(reward, games)
+        of_episode = (better * there).sum(1) / there.sum(1)
+        speaking = (better * log_said)[there].mean()
+        aligning = (of_episode * self.speaking.dimension_log_chances(dimensions)).mean()
+        surprise = entropy(said).sum(1)[there].mean() + entropy(decisions)[there].mean()
+        listening = (own * log_chosen)[there].mean()
+        return -(listening + settings.speaker_weight * (speaking + aligning) + settings.entropy * surprise)
+
+    def _straight(self, games: DealtGames, heard: Tensor) -> Tensor:
+        """Return the loss of both players by the right decisions, with gradients through the tokens."""
+        settings, there = self.settings, games.there
+        batch, count = there.shape
+        shape = batch, self.speaking.positions, count, self.speaking.vocab
+        dimensions = self.speaking.draw_dimensions(self._uniform(*shape[:2]))
+        noise = -torch.log(-torch.log(self._uniform(*shape).clamp(1e-9, 1 - 1e-7)))
+        recall = self.speaking.recall(games.shown, dimensions)
+        said, logs = self.speaking.speak_straight(recall, noise, settings.temperature)
+        decisions = self._heard(games, hear_straight(said, heard))
+        right = log_of(decisions, games.answers)
+        of_episode = (right.detach() * there).sum(1) / there.sum(1)
+        better = (of_episode - of_episode.mean()) / (of_episode.std() + 1e-6)
+        aligning = (better * self.speaking.dimension_log_chances(dimensions)).mean()
+        surprise = entropy(logs).sum(1)[there].mean()
+        return -(right[there].mean() + settings.speaker_weight * aligning + settings.entropy * surprise)
+
+    def _heard(self, games: DealtGames, messages: Tensor) -> Tensor:
+        """Return the log-probabilities of the listener's decisions, [B, G, decisions]."""
+        return decide(self.listening, replace(games, messages=messages))
+
+    # -- evaluation ----------------------------------------------------------------------------------------------------
+
+    def networks(self) -> dict[str, nn.Module]:
+        """Return the networks of both."""
+        return {"speaker": self.speaking, "listener": self.listening}
+
+    def listener(self) -> Player:
+        """Return the listener as it is now, to play."""
+        return MemoryPlayer(self.listening)
+
+    def speaker(self) -> Player:
+        """Return the speaker as it is now, to play."""
+        return TrainedSpeaker(self.speaking)
+
+    @torch.no_grad()
+    def read(self, episodes: int = 200, seed: int = 123, game: GameSettings | None = None) -> dict[str, float]:
+        """Return accuracies of players that choose what is likeliest; see AgentTraining."""
+        games, heard = deal_silent(game or self.game, episode_seeds(seed, episodes))
+        longest = games.there.shape[1]
+        found = []
+        for rows in torch.arange(episodes, device="cpu").split(max(1, EVALUATED_AT_ONCE // (40 * longest**2))):
+            some = games.take(rows)
+            dimensions = self.speaking.likeliest_dimensions(len(rows))
+            messages = hear(self.speaking.speak(self.speaking.recall(some.shown, dimensions)), heard[rows])
+            right = self.listening(replace(some, messages=messages)).argmax(-1) == some.answers
+            found.append(phase_means(right, some))
+        return accuracies(torch.cat(found, 1))
+
+    # -- checkpoints ---------------------------------------------------------------------------------------------------
+
+    def state(self) -> SavedState:
+        """Return all that training continues from."""
+        return super().state() | {"settings": self._settings()}
+
+    def load(self, state: SavedState) -> None:
+        """Continue from a state.
+
+        Raises:
+            IncompatibleError: it is of a pair with other settings.
+        """
+        if state["settings"] != self._settings():
+            raise IncompatibleError("This is the state of a training with other settings.")
+        super().load(state)
+
+    def _settings(self) -> str:
+        return f"{self.game} {self.settings}"
+
+
+# -- messages ----------------------------------------------------------------------------------------------------------
+
+
+def hear(
+    tokens: Int[Tensor, "batch position game"], heard: Int[Tensor, "batch vocab"]
+) -> Int[Tensor, "batch game position"]:
+    """Return the messages that the listener hears, of tokens that the speaker says, counted from 0."""
+    said = tokens.mT + 1
+    return heard[:, None].expand(-1, said.shape[1], -1).gather(2, said)
+
+
+def hear_straight(
+    said: Float[Tensor, "batch position game token"], heard: Int[Tensor, "batch vocab"]
+) -> Float[Tensor, "batch game position vocab"]:
+    """Return the messages that the listener hears as one-hots over 0..V, through which gradients pass."""
+    renamed = F.one_hot(heard[:, 1:], heard.shape[1]).to(said.dtype)
+    return torch.einsum("blgv,bvw->bglw", said, renamed)

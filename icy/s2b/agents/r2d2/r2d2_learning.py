@@ -1,0 +1,517 @@
+"""R2D2 (Kapturowski et al. 2019), the learner of the papers: values of what may be done, learned from a replay.
+
+With two learning players their values are summed (VDN; Sunehag et al. 2018), and each may be told of the other's greedy
+choice (SAD). Actors step in lockstep; each plays the episodes of its seed, one after the other.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from icy.core.checks import real_number, whole_number
+from icy.core.errors import IncompatibleError, InvalidSettingError, unknown
+from icy.core.registry import LISTENER, SPEAKER, registry
+from icy.core.streams import stream_key
+from icy.s2b.agents.cores.core import Device
+from icy.s2b.agents.networks.actions import Actions
+from icy.s2b.agents.networks.network import Network, NetworkSettings
+from icy.s2b.agents.networks.network_player import NetworkPlayer, linked
+from icy.s2b.agents.networks.observations import Observation
+from icy.s2b.agents.networks.reconstruction import ReconstructionHead, ReconstructionSettings
+from icy.s2b.agents.schedule import first_episode
+from icy.s2b.agents.training import AgentTraining
+from icy.s2b.episode_streams import SavedState
+from icy.s2b.evaluation import evaluate
+from icy.s2b.game import BatchedGame
+from icy.s2b.players.interface import Player, seated
+from icy.s2b.settings import GameSettings
+from icy.s2b.turn import Turn
+
+from .agent import Agent, Step
+from .replay import Replay, Sequences, mixed_priority
+
+PLAYERS = (LISTENER, "both")
+TARGETS = ("hard", "soft")
+GREEDY = ("legal", "raw")
+TAILS = ("masked", "short")
+OfSteps = Float[Tensor, "step batch"]
+Flags = Bool[Tensor, "step batch"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class R2D2Settings:
+    """Settings of R2D2; the defaults are those of MetaRG22 where they are known.
+
+    Attributes:
+        network: settings of the networks.
+        players: who learns: the "listener", or "both".
+        shared: whether both players are one network, which is told its role and has the actions of both.
+        sad: whether each of both players is told of the other's greedy choice.
+        speaker: name of the speaker beside a listener that learns alone; it must remember nothing.
+        reconstruction: settings of the reconstruction loss, if there is one.
+        observations: number of observations to learn from, steps of all episodes together.
+        observations_per_update: number of observations from one update to the next: how often each is learned from.
+        least: number of observations before the first update.
+        actors: number of episodes that are played at once.
+        length: number of steps of a sequence, with those of the burn-in.
+        overlap: number of steps that it shares with the next.
+        burn_in: number of its steps, the first ones, that only renew the state.
+        steps: number of rewards in a target, n.
+        capacity: number of observations that the replay holds.
+        batch: number of sequences in an update.
+        priority: exponent of priorities.
+        importance: exponent of importance weights.
+        eta: share of the highest error in a priority; the rest is the mean.
+        discount: discount of later rewards.
+        double: whether the network itself chooses the option whose value the target network tells.
+        greedy: which option that is: the best "legal" one, or as in the authors' program the best of all ("raw").
+        tail: what of steps whose next n rewards do not lie in the sequence: "masked": they are left out; "short": their
+            targets have fewer rewards. The last step has none, and is left out.
+        rate: learning rate of Adam.
+        adam_epsilon: epsilon of Adam.
+        clip: largest norm of a gradient.
+        target: how the target network follows: "hard": it is set every `target_interval` updates; "soft": it moves by
+            1 / `target_interval` at every update.
+        target_interval: see `target`.
+        explore: how often the first actor explores, x; the i-th of A does so with probability x^(1 + e i / (A - 1)).
+        explore_exponent: e.
+
+    Raises:
+        UnknownNameError, InvalidSettingError: settings that are not accepted.
+    """
+
+    network: NetworkSettings = field(default_factory=NetworkSettings)
+    players: Literal["listener", "both"] = "listener"
+    shared: bool = True
+    sad: bool = False
+    speaker: str = "posdis"
+    reconstruction: ReconstructionSettings | None = None
+    observations: int = 5_000_000
+    observations_per_update: int = 320
+    least: int = 2_000
+    actors: int = 32
+    length: int = 20
+    overlap: int = 10
+    burn_in: int = 10
+    steps: int = 3
+    capacity: int = 50_000
+    batch: int = 32
+    priority: float = 0.9
+    importance: float = 0.6
+    eta: float = 0.9
+    discount: float = 0.997
+    double: bool = True
+    greedy: Literal["legal", "raw"] = "legal"
+    tail: Literal["masked", "short"] = "masked"
+    rate: float = 6.25e-5
+    adam_epsilon: float = 1e-12
+    clip: float = 5.0
+    target: Literal["hard", "soft"] = "hard"
+    target_interval: int = 2_500
+    explore: float = 0.4
+    explore_exponent: float = 7.0
+
+    def __post_init__(self) -> None:
+        for what, given, accepted in (
+            ("players that learn", self.players, PLAYERS),
+            ("way of target networks", self.target, TARGETS),
+            ("greedy option", self.greedy, GREEDY),
+            ("tail of sequences", self.tail, TAILS),
+        ):
+            if given not in accepted:
+                raise unknown(what, str(given), accepted)
+        if self.players == LISTENER:
+            registry.get(self.speaker, SPEAKER)
+            if self.sad:
+                raise InvalidSettingError("Greedy choices of a speaker that does not learn cannot be told (sad).")
+        for name in ("observations", "observations_per_update", "actors", "steps", "batch", "target_interval"):
+            whole_number(f"setting {name}", getattr(self, name))
+        for name in ("burn_in", "overlap", "least"):
+            whole_number(f"setting {name}", getattr(self, name), least=0)
+        if not self.burn_in < self.length - 1:
+            raise InvalidSettingError(
+                f"Of a sequence of {self.length} steps, a burn-in of {self.burn_in} leaves none to learn from."
+            )
+        for name in ("eta", "discount", "explore"):
+            real_number(f"setting {name}", getattr(self, name), most=1)
+        for name in ("rate", "adam_epsilon", "clip"):
+            real_number(f"setting {name}", getattr(self, name), above=True)
+        for name in ("priority", "importance", "explore_exponent"):
+            real_number(f"setting {name}", getattr(self, name))
+
+    @classmethod
+    def preset(cls, name: str, **changes: Any) -> "R2D2Settings":
+        """Return the settings of a preset, with changes.
+
+        Args:
+            name: "metarg22" or "metarg24": as both papers print it; "near32": of the authors' later program.
+            **changes: settings by name.
+
+        Raises:
+            UnknownNameError: no such preset.
+
+        Example:
+            >>> from icy.s2b.agents.r2d2.r2d2_learning import R2D2Settings
+            >>> later = R2D2Settings.preset("near32", observations=500_000)
+            >>> later.length, later.burn_in, later.steps, later.network.core
+            (40, 20, 7, 'LSTM-512')
+        """
+        if name not in PRESETS:
+            raise unknown("preset of R2D2", name, list(PRESETS))
+        return replace(PRESETS[name], **changes)
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """The roles that learn."""
+        return (SPEAKER, LISTENER) if self.players == "both" else (LISTENER,)
+
+    @property
+    def first_update(self) -> int:
+        """Number of observations before the first update."""
+        return max(self.least, self.length * self.actors)
+
+    @property
+    def updates(self) -> int:
+        """Number of updates."""
+        return max(0, (self.observations - self.first_update) // self.observations_per_update + 1)
+
+
+PRESETS: Mapping[str, R2D2Settings] = {
+    "metarg22": R2D2Settings(),
+    "metarg24": R2D2Settings(),
+    "near32": R2D2Settings(
+        network=NetworkSettings.preset("near32"),
+        length=40,
+        overlap=20,
+        burn_in=20,
+        steps=7,
+        capacity=10_000,
+        batch=64,
+        greedy="raw",
+        target="soft",
+        explore_exponent=2.0,
+    ),
+}
+
+
+class R2D2Learning(AgentTraining):
+    """One player or both in training by R2D2.
+
+    Args:
+        game: settings of the game.
+        settings: how to train.
+        seed: of weights, episodes and draws.
+        device: torch device of the networks; games and the replay are on the CPU.
+
+    Attributes:
+        agents: the networks that learn, and what they do.
+        players: the same as greedy players, which know of each other: the speaker if it learns, and the listener.
+
+    Example:
+        >>> from icy.s2b import GameSettings
+        >>> from icy.s2b.agents.r2d2.r2d2_learning import R2D2Learning, R2D2Settings
+        >>> settings = R2D2Settings.preset("near32", actors=2, least=0, observations=100, observations_per_update=10)
+        >>> learning = R2D2Learning(GameSettings(most=2), settings)
+        >>> loss = learning.run(2)
+        >>> learning.updates, learning.observations, learning.total
+        (2, 90, 3)
+    """
+
+    settings: R2D2Settings
+
+    def __init__(
+        self, game: GameSettings, settings: R2D2Settings | None = None, seed: int = 0, device: Device = None
+    ) -> None:
+        self.game, self.settings, self.seed = game, settings or R2D2Settings(), seed
+        self.practice = game
+        self.updates = self._steps = 0
+        s = self.settings
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(stream_key(seed, "weights") % 2**63)
+            self.agents = self._agents(device)
+            self.predictors = [self._predictor(agent, device) for agent in self.agents]
+        self.players = self._make_players()
+        self.weights = [w for a in self.agents for w in a.network.parameters()]
+        self.weights += [w for p in self.predictors if p is not None for w in p.parameters()]
+        self.optimiser = torch.optim.Adam(self.weights, s.rate, eps=s.adam_epsilon)
+        self.random = torch.Generator().manual_seed(stream_key(seed, "choices") % 2**63)
+        self.replay = Replay(s.actors, s.capacity, s.length, s.overlap, s.priority, s.importance)
+        place = torch.arange(s.actors) / max(s.actors - 1, 1)
+        self._exploring = s.explore ** (1 + s.explore_exponent * place)
+        self._greedy: dict[str, Tensor] = {}  # choices of the step before, by role, where they are told
+        self._batched = self._make_game()
+        first = first_episode(seed)
+        self._turn = self._batched.reset(seeds=range(first, first + s.actors))
+        self._beside = self._make_partner()
+
+    def _make_game(self) -> Any:
+        """Make the game that the actors play."""
+        return BatchedGame(self.game, episodes=self.settings.actors, autoreset=True)
+
+    def _make_partner(self) -> Player | None:
+        """Make the speaker that does not learn, if there is one."""
+        s = self.settings
+        return seated(s.speaker, SPEAKER, self._batched) if s.players == LISTENER else None
+
+    def _agents(self, device: Device) -> list[Agent]:
+        s, roles = self.settings, self.settings.roles
+        together = s.shared and len(roles) > 1
+        actions = {r: Actions(self.game, "both") if together else Actions.of_role(self.game, r) for r in roles}
+        told = {r: actions[LISTENER if r == SPEAKER else SPEAKER] for r in roles} if s.sad else {}
+        found = []
+        for group in [roles] if together else [(role,) for role in roles]:
+            network = replace(s.network, extra=told[group[0]].told_width) if told else s.network
+            made = Network(actions[group[0]], network).to(device)
+            found.append(Agent(made, group, s.actors, told))
+        return found
+
+    def _predictor(self, agent: Agent, device: Device) -> ReconstructionHead | None:
+        if self.settings.reconstruction is None:
+            return None
+        return ReconstructionHead(agent.network.core.latent_width, self.game, self.settings.reconstruction).to(device)
+
+    # -- what every training can do ------------------------------------------------------------------------------------
+
+    @property
+    def observations(self) -> int:
+        """Number of observations so far."""
+        return self._steps * self.settings.actors
+
+    def update(self) -> float:
+        """Make the steps before an update, and learn; return the loss of the values."""
+        while self.observations < self._due:
+            self.step()
+        return self.learn()
+
+    @property
+    def _due(self) -> int:
+        """Number of observations before the next update."""
+        return self.settings.first_update + self.updates * self.settings.observations_per_update
+
+    def networks(self) -> dict[str, nn.Module]:
+        """Return the network of each agent, by the roles that it plays."""
+        return {"_".join(agent.roles): agent.network for agent in self.agents}
+
+    def listener(self) -> NetworkPlayer:
+        """Return the listener, which plays as it is now, and goes on learning if the training does."""
+        return self.players[-1]
+
+    def speaker(self) -> str | Player:
+        """Return the name of the speaker that does not learn, or the one that does."""
+        return self.settings.speaker if self.settings.players == LISTENER else self.players[0]
+
+    def read(self, episodes: int = 200, seed: int = 123, game: GameSettings | None = None) -> dict[str, float]:
+        """Return accuracies of the best decisions, `zsct` and `support`; see `AgentTraining`.
+
+        With the reconstruction loss also `reconstructed`, the share of the numbers that the listener is shown that its
+        core lets one tell.
+        """
+        listener = self.listener()
+        table = evaluate(self.speaker(), listener, game or self.game, episodes=episodes, seeds=[seed]).table()
+        found = {name: float(table[name].mean()) for name in ("zsct", "support")}
+        if self.settings.reconstruction is not None:
+            found["reconstructed"] = listener.reconstructed
+        return found
+
+    def _make_players(self) -> list[NetworkPlayer]:
+        made = [
+            NetworkPlayer(agent.network, role, predictor)
+            for agent, predictor in zip(self.agents, self.predictors, strict=True)
+            for role in agent.roles
+        ]
+        return list(linked(*made)) if len(made) == 2 else made
+
+    def state(self) -> SavedState:
+        """Return all that it goes on from: weights, optimiser, replay, counters, draws, and the games as they stand."""
+        return {
+            "settings": self._described(),
+            "updates": self.updates,
+            "steps": self._steps,
+            "agents": [agent.held() for agent in self.agents],
+            "predictors": [{} if p is None else p.state_dict() for p in self.predictors],
+            "optimiser": self.optimiser.state_dict(),
+            "replay": self.replay.state(),
+            "random": self.random.get_state(),
+            "greedy": dict(self._greedy),
+            "game": self._batched.state(),
+            "beside": 0 if self._beside is None else self._beside.steps,
+        }
+
+    def load(self, state: SavedState) -> None:
+        """Go on from a state of a training with the same settings.
+
+        Raises:
+            IncompatibleError: a training with other settings, another game or another seed.
+        """
+        if state["settings"] != self._described():
+            raise IncompatibleError("This is the state of a training with other settings; it cannot go on from it.")
+        self.updates, self._steps = state["updates"], state["steps"]
+        for agent, held in zip(self.agents, state["agents"], strict=True):
+            agent.load(held)
+        for predictor, weights in zip(self.predictors, state["predictors"], strict=True):
+            if predictor is not None:
+                predictor.load_state_dict(weights)
+        self.optimiser.load_state_dict(state["optimiser"])
+        self.replay.load(state["replay"])
+        self.random.set_state(state["random"])
+        self._greedy = dict(state["greedy"])
+        self._turn = self._batched.load(state["game"])
+        if self._beside is not None:
+            self._beside.steps = state["beside"]
+
+    def _described(self) -> str:
+        return f"{self.game} {self.settings} {self.seed}"
+
+    # -- acting --------------------------------------------------------------------------------------------------------
+
+    def step(self) -> None:
+        """Let all actors act once, and record it."""
+        turn, keep = self._turn, self.replay.begins
+        explores = (
+            torch.rand(
+                len(self.settings.roles), self.settings.actors, generator=self.random, dtype=torch.float32, device="cpu"
+            )
+            < self._exploring
+        )
+        by_agent = explores.split([len(agent.roles) for agent in self.agents])
+        done = [
+            (agent, agent.act(turn, self._greedy, some, self.random, keep))
+            for agent, some in zip(self.agents, by_agent, strict=True)
+        ]
+        if self.settings.sad:
+            self._greedy = {role: choice for _, step in done for role, choice in step.greedy.items()}
+        self._turn = self._batched.step(*self._acts(turn, done))
+        self._steps += 1
+        recorded = {name: value for _, step in done for name, value in step.recorded.items()}
+        recorded |= {
+            "gained": torch.as_tensor(self._turn.reward),
+            "ends": torch.as_tensor(self._turn.done | turn.done),
+            "counts": torch.as_tensor(~turn.done),  # the game ignores what is chosen where an episode has ended
+        }
+        states = {name: value for _, step in done for name, value in step.states.items()}
+        self.replay.add(recorded, states if keep else None)
+
+    def _acts(self, turn: Turn, done: list[tuple[Agent, Step]]) -> tuple[Any, Any, Any]:
+        """Return the speaker's messages, the listener's decisions, and its messages."""
+        taken = {
+            role: agent.actions.taken(chosen.numpy()) for agent, step in done for role, chosen in step.chosen.items()
+        }
+        answered, decided = taken[LISTENER]
+        said = taken[SPEAKER][0] if self._beside is None else self._beside.act(turn.speaker).message
+        return said, decided, answered if self.game.listener_messages else None
+
+    # -- learning ------------------------------------------------------------------------------------------------------
+
+    def learn(self) -> float:
+        """Learn from sequences of the replay, once; return the loss of the values."""
+        drawn = self.replay.draw(self.settings.batch, self.random)
+        errors, counted, others = self._errors(drawn)
+        weighed = 0.5 * drawn.weights.to(errors.device) * counted * errors.square()
+        loss = weighed.mean()
+        self.optimiser.zero_grad()
+        (loss + sum(others)).backward()
+        nn.utils.clip_grad_norm_(self.weights, self.settings.clip)
+        self.optimiser.step()
+        self.replay.set_priorities(drawn.places, mixed_priority(errors.detach(), counted, self.settings.eta))
+        self.updates += 1
+        self._follow()
+        return float(loss.detach())
+
+    def _errors(self, drawn: Sequences) -> tuple[Float[Tensor, "step batch"], Bool[Tensor, "step batch"], list[Tensor]]:
+        """Return the errors of the players' summed values, which of them count, and other losses."""
+        s, burn = self.settings, self.settings.burn_in
+        device = self.agents[0].device
+        gained, ends, counts = (drawn.steps[name][burn:].to(device) for name in ("gained", "ends", "counts"))
+        values, worth, others = torch.zeros_like(gained), torch.zeros_like(gained), []
+        for agent, predictor in zip(self.agents, self.predictors, strict=True):
+            told = self._unrolled(agent, drawn)
+            values = values + _summed(agent, told.values(agent.choices(drawn.steps)[burn:]))
+            worth = worth + _summed(agent, told.worth(s.double, s.greedy))
+            if predictor is not None and self.updates % predictor.settings.period == 0:
+                others.append(predictor.loss(told.latents, told.seen, counts.repeat(1, len(agent.roles))))
+        # Each player is paid the reward, and the target is the sum of the players' (s2b-facts 10.6).
+        targets = n_step_targets(gained * len(s.roles), ends, worth, s.steps, s.discount)
+        counted = counts & whole(ends, s.steps if s.tail == "masked" else 1)
+        return targets - values, counted, others
+
+    def _unrolled(self, agent: Agent, drawn: Sequences) -> "_Unrolled":
+        """Unroll an agent's networks from the states as they were recorded."""
+        seen, start, burn = agent.observation(drawn.steps), agent.states(drawn.states), self.settings.burn_in
+        with torch.no_grad():
+            state = agent.network.unroll(seen[:burn], start)[1] if burn else start
+            (targets, _), _ = agent.target.unroll(seen, start)
+        (scores, _), latents, _ = agent.network.trace(seen[burn:], state)
+        return _Unrolled(agent, seen[burn:], scores, latents, targets[burn:])
+
+    @torch.no_grad()
+    def _follow(self) -> None:
+        """Let the target networks follow."""
+        soft = self.settings.target == "soft"
+        if not soft and self.updates % self.settings.target_interval:
+            return
+        share = 1 / self.settings.target_interval if soft else 1.0
+        for agent in self.agents:
+            pairs = zip(agent.target.parameters(), agent.network.parameters(), strict=True)
+            for target, weight in pairs:
+                target.lerp_(weight, share)
+
+
+@dataclass(frozen=True, eq=False)
+class _Unrolled:
+    """What an agent's two networks say of sequences, behind the burn-in, and what the core holds."""
+
+    agent: Agent
+    seen: Observation
+    scores: Tensor
+    latents: Tensor
+    targets: Tensor
+
+    def values(self, chosen: Tensor) -> Tensor:
+        """Return the values of what was chosen, [T, roles * B]."""
+        return self.agent.actions.of_chosen(self.scores, chosen).sum(-1)
+
+    @torch.no_grad()
+    def worth(self, double: bool, greedy: str) -> Tensor:
+        """Return what the states are worth by the target network, [T, roles * B]."""
+        actions = self.agent.actions
+        legal = self.seen.legal if greedy == "legal" else torch.ones_like(self.seen.legal)
+        best = actions.best(self.scores if double else self.targets, legal)
+        return actions.of_chosen(self.targets, best).sum(-1)
+
+
+def _summed(agent: Agent, values: Float[Tensor, "step rows"]) -> Float[Tensor, "step batch"]:
+    """Return the sum over the roles of an agent."""
+    by_role: Tensor = values.unflatten(1, (len(agent.roles), -1))
+    return by_role.sum(1)
+
+
+def n_step_targets(rewards: OfSteps, ends: Flags, worth: OfSteps, steps: int, discount: float) -> OfSteps:
+    """Return the sum of the next rewards, discounted, and of what the state after them is worth.
+
+    Rewards end with the episode. Close to the end of a sequence there are fewer of them, before its last state. The
+    target of its last step is its own worth, unless an episode ends there.
+
+    Args:
+        rewards: reward of the action of each step.
+        ends: whether the episode ends with it.
+        worth: what the state of each step is worth.
+        steps: number of rewards, n.
+        discount: of later rewards.
+    """
+    found = worth
+    for _ in range(steps):
+        later = torch.cat([rewards[:-1] + discount * found[1:] * ~ends[:-1], worth[-1:]])
+        found = torch.where(ends, rewards, later)
+    return found
+
+
+def whole(ends: Flags, steps: int) -> Flags:
+    """Return at which steps of a sequence the next `steps` rewards are in it, or all that are left of the episode."""
+    found = torch.ones_like(ends)
+    for _ in range(steps):
+        found = ends | torch.cat([found[1:], torch.zeros_like(found[:1])])
+    return found

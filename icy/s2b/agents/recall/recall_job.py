@@ -1,0 +1,124 @@
+"""Jobs that train agents of the recall task: one setup, at several seeds."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, cast
+
+from torch import nn
+
+from icy.core.errors import InvalidSettingError, unknown
+from icy.core.fields import differing
+from icy.core.text import counted
+from icy.records.record import Record
+from icy.s2b.agents.agent_job import AgentJob, asked_settings, check_run, run_options
+from icy.s2b.agents.agent_run import FINAL_SEED, FLOOR_EPISODES, AgentRun
+from icy.s2b.agents.agent_run import train as train_courses
+from icy.s2b.agents.agent_task import SAME_PRESETS
+from icy.s2b.agents.saved_networks import Weights, restored
+from icy.s2b.recall import RecallSettings
+from icy.s2b.stimuli import REPRESENTATIONS
+from icy.training.combinations import jobs_of_each
+from icy.training.job import Job, Outcome, Replicate, Report
+
+from .floors import recall_floors
+from .recall_task import LEARNERS, RecallTask, core_and_learner
+from .spec import RecallSpec
+
+
+@dataclass(frozen=True)
+class RecallJob(AgentJob):
+    """Training of one setup in the recall task at several seeds, one after the other; see AgentJob."""
+
+    kind = "recall"
+
+    def config(self, replicate: Replicate) -> dict[str, Any]:
+        """Return all choices that can change the numbers of a training; usual settings are in `settings` alone."""
+        setup = self.setup
+        return {
+            "model": self.name,
+            "grammar": replicate.condition,
+            "seed": replicate.seed,
+            "stimuli": replicate.condition,
+            "options": {
+                **_changes(cast(RecallSettings, setup.game_settings())),
+                **setup.options,
+                **setup.changes(),
+                **({"observations": setup.observations} if setup.observations else {}),
+            },
+            "settings": {"setup": setup.config(), "episodes": self.episodes, "report_every": self.report_every},
+        }
+
+    def summary(self, record: Record) -> str:
+        """Return the result of an agent in a few words."""
+        return f"second shot {record['accuracy']:.3f} after {counted(record['steps'], 'update')}"
+
+
+def _changes(task: RecallSettings) -> dict[str, Any]:
+    """Return the settings of a task that are not usual, as few as possible: by the name of a compat if it has one."""
+    found = []
+    for compat in (None, *RecallSettings.compats):
+        usual = RecallSettings.of(compat=compat, representation=task.representation, most=task.most)
+        changed = {f"task.{name}": value for name, value in differing(task, usual).items()}
+        changed |= {} if task.most == RecallSettings.most else {"task.most": task.most}
+        found.append(({"compat": compat} if compat else {}) | changed)
+    return min(found, key=len)
+
+
+# -- from a spec -------------------------------------------------------------------------------------------------------
+
+
+def recall_jobs(spec: RecallSpec) -> list[RecallJob]:
+    """Return the jobs of a spec, one per combination of the values along its axes.
+
+    Raises:
+        IcyError: an unknown name, a value that is not accepted, or settings that do not go together.
+    """
+    check_run(spec, "Agents of the recall task")
+    if "representation" in spec.task:
+        raise InvalidSettingError("representation is an option of its own (--stimuli), not one of task.")
+    return jobs_of_each(spec, _jobs)
+
+
+def _jobs(spec: RecallSpec) -> list[RecallJob]:
+    """Return the job of a spec with one value along each axis."""
+    stimuli = str(spec.stimuli)
+    if stimuli not in REPRESENTATIONS:
+        raise unknown("representation of stimuli", stimuli, REPRESENTATIONS)
+    core, learner = core_and_learner(str(spec.core))
+    game = RecallSettings.of(compat=spec.compat or None, **{**spec.task, "representation": stimuli})
+    how, preset = LEARNERS[learner], SAME_PRESETS.get(spec.preset, spec.preset)
+    settings = how.complete(core, asked_settings(spec, core, learner, how), preset, cast(Any, game))
+    task = RecallTask(
+        core=core,
+        learner=learner,
+        game=asdict(game),
+        options=dict(spec.options),
+        settings=settings,
+        preset=preset,
+        observations=None if "observations" in settings else spec.observations,
+    )
+    return [RecallJob(task, **run_options(spec, task, stimuli))]
+
+
+# -- training ----------------------------------------------------------------------------------------------------------
+
+
+class RecallRun(AgentRun):
+    """One training in the recall task; see AgentRun."""
+
+    def _extra(self, scores: Mapping[str, float]) -> dict[str, float]:
+        task = cast(RecallSettings, self.job.setup.game_settings())
+        found = {"first_shot": scores["support"], "chance": 1 / task.most}
+        found |= recall_floors(task, FLOOR_EPISODES, FINAL_SEED)
+        return found | {name: scores[name] for name in ("reconstructed",) if name in scores}
+
+
+def train(job: Job, report: Report | None = None) -> Iterator[Outcome]:
+    """Train the agents of a job one after the other; see Job."""
+    yield from train_courses(job, report, RecallRun)
+
+
+def kept_networks(record: Record, weights: Weights) -> nn.Module:
+    """Return the trained networks of a record, by their names."""
+    setup = RecallTask.of_config(record["config"]["settings"]["setup"])
+    return restored(setup, record["seed"], weights).module

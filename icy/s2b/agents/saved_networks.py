@@ -1,0 +1,120 @@
+"""Trained agents in files: weights as safetensors, with a card that says what they are and how well they do."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jaxtyping import Shaped
+from torch import Tensor, nn
+
+from icy.core.errors import StoreError
+from icy.core.provenance import git_revision, software
+from icy.core.registry import LISTENER
+from icy.records.record import Record, as_json
+from icy.s2b.players.interface import Player
+from icy.s2b.settings import GameSettings
+from icy.training.cards import SavedModel
+from icy.training.job import Replicate
+from icy.training.weights import pack_weights, restore, state_of
+
+from .agent_job import AgentJob
+from .agent_task import AgentTask
+from .training import AgentTraining
+
+Weights = Mapping[str, Shaped[Tensor, "..."]]
+
+
+def packed_networks(job: AgentJob, replicate: Replicate, training: AgentTraining, scores: Mapping[str, Any]) -> bytes:
+    """Return the networks of a training as the content of a .safetensors file, with a card."""
+    card = {
+        "kind": job.kind,
+        "model": job.name,
+        "grammar": replicate.condition,
+        "seed": replicate.seed,
+        "setup": job.setup.config(),
+        "updates": training.updates,
+        "scores": dict(scores),
+        "software": software(),
+        "git": git_revision(),
+    }
+    return pack_weights(state_of(nn.ModuleDict(training.networks())), as_json(card))
+
+
+def kept_networks(record: Record, weights: Weights) -> nn.Module:
+    """Return the trained networks of a record, by their names. Errors as for `restore`."""
+    setup = AgentTask.of_config(record["config"]["settings"]["setup"])
+    return restored(setup, record["seed"], weights).module
+
+
+@dataclass(frozen=True, eq=False)
+class Restored:
+    """A training whose networks are as they were kept; its other state is that of a beginning.
+
+    Attributes:
+        training: the training.
+        module: its networks, by their names.
+    """
+
+    training: AgentTraining
+    module: nn.Module
+
+
+def restored(setup: AgentTask, seed: int, weights: Weights) -> Restored:
+    """Return the training of a setup with these weights. Errors as for `restore`."""
+    training = setup.training(seed)
+    module = nn.ModuleDict(training.networks())
+    return Restored(training, restore(module, weights, setup.model))
+
+
+@dataclass(frozen=True)
+class SavedAgent(SavedModel):
+    """An agent in a file."""
+
+    kind = AgentJob.kind
+    what = "agent"
+
+    @property
+    def game(self) -> GameSettings:
+        """Settings of the game in which it learned."""
+        return AgentTask.of_config(self.card["setup"]).game_settings()
+
+    def player(self, role: str) -> Player:
+        """Return it as a player.
+
+        Args:
+            role: "speaker" or "listener".
+
+        Raises:
+            StoreError: the file is damaged, of another version, or its speaker did not learn.
+        """
+        found = restored(AgentTask.of_config(self.card["setup"]), self.card["seed"], self.weights())
+        training = found.training
+        player = training.listener() if role == LISTENER else training.speaker()
+        if isinstance(player, str):
+            raise StoreError(
+                f"{self.label} has learned to listen, and no speaker: name '{player}', beside which it did."
+            )
+        return player
+
+
+def kept_agents(path: str | Path, **where: Any) -> list[SavedAgent]:
+    """Return the agents of a results folder, a pack, or a .safetensors file.
+
+    Args:
+        path: of them.
+        **where: what they must have, by the names of records: seed=124, model="pairs+ppo", samples=4.
+
+    Raises:
+        StoreError: there are none.
+    """
+    return SavedAgent.found(path, **where)
+
+
+def one_agent(path: str | Path, **where: Any) -> SavedAgent:
+    """Return the one agent that `kept_agents` finds.
+
+    Raises:
+        StoreError: there is none, or several.
+    """
+    return SavedAgent.one(path, **where)

@@ -1,0 +1,202 @@
+"""Evaluate text models as listeners or speakers, and draft their prompts without asking anyone."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+import numpy as np
+from jaxtyping import Int64
+
+from icy.core.checks import seed_list
+from icy.core.errors import unknown
+from icy.core.registry import LISTENER, PLAYERS, SPEAKER
+from icy.core.surroundings import standard_state
+from icy.s2b.episode_streams import Reals, Wholes
+from icy.s2b.evaluation import Evaluation, batches, episode_seeds, evaluate
+from icy.s2b.options import GameOptions
+from icy.s2b.players.interface import Player, Seat
+from icy.s2b.settings import GameSettings
+
+from .cache import keeping
+from .player import COUNTED, RepliedCallback, TextListener, TextSpeaker
+from .prompt import PRINTED, PRINTED_GAME
+from .requests import TextReply, TextRequest
+from .scripted import as_json
+from .text_model import TextModel, TextSettings, text_model
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SHOWN_GAME = {"support": 2, "query": 1}  # of a draft: the first in its phase with a history
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TextEvaluation(Evaluation):
+    """Scores of a text model as the listener or the speaker, with counts of requests and answers.
+
+    Attributes:
+        counts: counts per episode, seed by seed; see `icy.s2b.text.player.Tally`.
+        finish_reasons: number of answers per reason why their text ends ("stop", "length", ...), where the model
+            reports one.
+        prompt: form of the prompts, see `evaluate_text`.
+    """
+
+    counts: Mapping[str, Int64[Wholes, " episode"]]
+    finish_reasons: Mapping[str, int] = field(default_factory=dict)
+    prompt: str = "icy"
+
+    def table(self) -> "pd.DataFrame":
+        """Return a row per seed: the columns of `Evaluation.table`, and
+
+        - `invalid`, the share of answers that were not among the choices;
+        - `cut`, the share of answers that were cut at the largest number of tokens (NaN if it is not reported);
+        - `letters` and `estimated_tokens` of a prompt, on average;
+        - `prompt_tokens` and `answer_tokens` of a request, on average, as the model counts them (NaN if it does not);
+        - `requests`, their number, and `cached`, how many of them were answered from the disk;
+        - `form`, the form of the prompts.
+        """
+        rows = super().table()
+        total = {name: self.counts[name].reshape(len(self.seeds), self.episodes).sum(1) for name in COUNTED}
+        rows["invalid"] = _share(total["invalid"], total["asked"])
+        rows["cut"] = _share(total["cut"], total["ended"])
+        for name in ("letters", "estimated_tokens"):
+            rows[name] = _share(total[name], total["requests"])
+        for name in ("prompt_tokens", "answer_tokens"):
+            rows[name] = _share(total[name], total["told"])
+        return rows.assign(requests=total["requests"], cached=total["cached"], form=self.prompt)
+
+    def cost(self, prompt: float, answer: float) -> tuple[float, float]:
+        """Return what all tokens cost, and what those cost that were not answered from the disk.
+
+        Args:
+            prompt: price of a million tokens that are read.
+            answer: price of a million tokens that are written.
+        """
+        read, written, read_before, written_before = (
+            int(self.counts[name].sum())
+            for name in ("prompt_tokens", "answer_tokens", "cached_prompt_tokens", "cached_answer_tokens")
+        )
+        before = (read_before * prompt + written_before * answer) / 1e6
+        whole = (read * prompt + written * answer) / 1e6
+        return whole, whole - before
+
+
+def _share(part: Wholes, whole: Wholes) -> Reals:
+    return part / np.where(whole > 0, whole, np.nan)
+
+
+@standard_state()
+def evaluate_text(
+    model: str | TextModel,
+    settings: GameSettings | None = None,
+    *,
+    role: str = LISTENER,
+    speaker: str | Player = "posdis",
+    listener: str | Player = "binding",
+    prompt: str = "icy",
+    episodes: int = 64,
+    seeds: int | str | Iterable[int] = 5,
+    text_settings: TextSettings | None = None,
+    max_tokens: int = 1024,
+    cache: str | Path | None = None,
+    told: RepliedCallback | None = None,
+    **given: Unpack[GameOptions],
+) -> TextEvaluation:
+    """Evaluate a text model as `icy.s2b.evaluate` does other players: as the listener (MetaRG24), or as the speaker.
+
+    Args:
+        model: a `TextModel`, or its name; see `icy.s2b.text_model`.
+        settings: settings of the game; or give them by name.
+        role: "listener" or "speaker", the role of the text model.
+        speaker: name of a registered speaker, or a `Player`, for a text model that listens.
+        listener: name of a registered listener, or a `Player`, for a text model that speaks.
+        prompt: form of the prompts: "icy"; or "metarg24", the printed structure, with 10 symbols (vocab_size=9) and
+            messages of up to 5 (length=5) where settings are given by name and do not say otherwise.
+        episodes: number of episodes per seed; all of them ask at once.
+        seeds: how many seeds, from 123 on, or which.
+        text_settings: how a model that is given by name samples, and how a server is asked.
+        max_tokens: largest number of tokens of an answer.
+        cache: folder to keep answers in, so that the same call goes on after an interruption.
+        told: progress callback, called with the number of replies that have come.
+        **given: settings by name, see GameSettings.
+
+    Raises:
+        IcyError: unknown names, settings that are not accepted, or a server that fails.
+
+    Example:
+        >>> from icy.s2b import evaluate_text
+        >>> evaluate_text("scripted-yes", episodes=8, seeds=2).table()["yes"].tolist()
+        [1.0, 1.0]
+    """
+    made = keeping(text_model(model, text_settings) if isinstance(model, str) else model, cache)
+    if role not in PLAYERS:
+        raise unknown("role", str(role), PLAYERS)
+    text = (TextListener if role == LISTENER else TextSpeaker)(made, max_tokens, replied=told, prompt=prompt)
+    game = GameSettings.of(settings, **(game_of_prompt(prompt, given) if settings is None else given))
+    players: tuple[str | Player, str | Player] = (speaker, text) if role == LISTENER else (text, listener)
+    found = evaluate(*players, game, episodes=episodes, seeds=seeds)
+    counts = {name: np.concatenate([tally.counts[name] for tally in text.tallies]) for name in COUNTED}
+    whole = {f.name: getattr(found, f.name) for f in fields(Evaluation)} | {role: made.name}
+    reasons = sum((tally.finish_reasons for tally in text.tallies), Counter[str]())
+    return TextEvaluation(**whole, counts=counts, finish_reasons=reasons, prompt=prompt)
+
+
+def game_of_prompt(prompt: str, given: Mapping[str, object]) -> dict[str, Any]:
+    """Return settings of the game by name, with the settings of the printed prompts if their form is asked for."""
+    return {**(PRINTED_GAME if prompt == PRINTED else {}), **given}
+
+
+def count_requests(
+    settings: GameSettings,
+    episodes: int,
+    seeds: int | str | Iterable[int],
+    role: str = LISTENER,
+    prompt: str = "icy",
+) -> int:
+    """Return the number of requests of an evaluation; see `evaluate_text`."""
+    games, rounds = count_games(settings, episodes, seeds), settings.rounds
+    if prompt == PRINTED:  # every step but the last of an episode, after which nothing is played
+        return games * (rounds + 1 + settings.feedback) - settings.feedback * episodes * len(seed_list(seeds))
+    if role == SPEAKER:
+        return games * rounds
+    early = settings.listener_messages and settings.masks == "paper"  # messages that are asked for before the decision
+    return games * (1 + early * rounds)
+
+
+def count_games(settings: GameSettings, episodes: int, seeds: int | str | Iterable[int]) -> int:
+    """Return how many games the episodes of an evaluation have."""
+    todo = np.concatenate([episode_seeds(seed, episodes) for seed in seed_list(seeds)])
+    total = 0
+    for game, batch in batches(settings, todo):
+        game.reset(seeds=batch)
+        total += int(game.games.sum())
+    return total
+
+
+class DraftModel(TextModel):
+    """Asks nobody: answers 0, and keeps a prompt of each phase.
+
+    Attributes:
+        shown: the prompt of one game of the first episode, by phase.
+        longest: the longest prompt.
+    """
+
+    name = "draft"
+
+    def __init__(self) -> None:
+        self.shown: dict[str, str] = {}
+        self.longest = ""
+        self._wanted = True
+
+    def begin(self, seat: Seat) -> None:
+        """Keep prompts of the first batch alone."""
+        self._wanted = not self.shown
+
+    def reply(self, request: TextRequest) -> TextReply:
+        """Answer 0."""
+        self.longest = max(self.longest, request.prompt, key=len)
+        if self._wanted and request.episode_id == 0 and request.game <= SHOWN_GAME[request.phase]:
+            self.shown[request.phase] = request.prompt
+        return as_json(0, [0] * len(request.choices.get("message", [])))

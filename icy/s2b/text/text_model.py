@@ -1,0 +1,239 @@
+"""Text models: their interface, their settings, and how they are named."""
+
+import queue
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar
+
+from icy.core.checks import whole_number
+from icy.core.errors import InvalidSettingError, PluginError, unknown
+from icy.core.registry import TEXT_MODEL, Entry, registry
+from icy.s2b.players.interface import Seat
+
+from .requests import TextReply, TextRequest
+
+Constraint = Literal["json-schema", "structured-outputs", "guided-choice", "grammar", "none"]
+CONSTRAINTS: dict[str, str] = {
+    "json-schema": "response_format with a JSON schema (most servers)",
+    "structured-outputs": "structured_outputs, a list of all answers (vLLM)",
+    "guided-choice": "guided_choice, a list of all answers (vLLM before 0.12)",
+    "grammar": "grammar, in GBNF (llama.cpp)",
+    "none": "unconstrained",
+}
+SERVER = "http"  # the text model that a URL stands for
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextSettings:
+    """Settings of a text model: how it samples, and how a server is asked.
+
+    Attributes:
+        temperature: temperature of sampling; 0 takes the likeliest answer.
+        top_p: share of the probability that is sampled from.
+        top_k: number of tokens that are sampled from; None for the server's default, as not all servers know it.
+        repetition_penalty: penalty on repeated tokens; None likewise.
+        constrain: how answers are constrained to those that are asked for.
+        body: further fields of a request to a server by name; None takes a field out.
+        key_variable: environment variable that holds the key of the server; without one, none is sent.
+        timeout: seconds to wait for an answer.
+        retries: how often to ask again where a server is busy, fails, or cuts the connection.
+        backoff: seconds before the first retry; doubled for each further one.
+        concurrency: number of requests to a server at once.
+
+    Raises:
+        InvalidSettingError, UnknownNameError: settings that are not accepted.
+    """
+
+    temperature: float = 0.7
+    top_p: float = 0.7
+    top_k: int | None = None
+    repetition_penalty: float | None = None
+    constrain: Constraint = "json-schema"
+    body: Mapping[str, object] = field(default_factory=dict)
+    key_variable: str | None = None
+    timeout: float = 120.0
+    retries: int = 6
+    backoff: float = 1.0
+    concurrency: int = 16
+
+    def __post_init__(self) -> None:
+        if self.constrain not in CONSTRAINTS:
+            raise unknown("way to constrain answers", str(self.constrain), list(CONSTRAINTS))
+        whole_number("number of retries", self.retries, least=0, most=100)
+        whole_number("concurrency", self.concurrency, most=1000)
+        if self.top_k is not None:
+            whole_number("top_k", self.top_k)
+        for name, least, most in (("temperature", 0, 10), ("top_p", 0, 1), ("timeout", 0, 86400), ("backoff", 0, 3600)):
+            if not least <= getattr(self, name) <= most:
+                raise InvalidSettingError(f"The {name} is a number from {least} to {most}, not {getattr(self, name)}.")
+        if self.repetition_penalty is not None and not 0 < self.repetition_penalty <= 10:
+            raise InvalidSettingError(f"The repetition penalty is a number up to 10, not {self.repetition_penalty}.")
+
+    @property
+    def sampling(self) -> dict[str, float]:
+        """The settings that answers depend on, by the names that servers know."""
+        chosen = {name: getattr(self, name) for name in ("temperature", "top_p", "top_k", "repetition_penalty")}
+        return {name: value for name, value in chosen.items() if value is not None}
+
+
+class TextModel:
+    """Base class of text models: functions from a TextRequest to a TextReply. A subclass implements `reply`.
+
+    Attributes:
+        name: name in tables.
+        privileged: whether the model is given the game and its latents, by `begin`; for tests.
+        worth_keeping: whether `icy s2b text` keeps its answers on the disk.
+        retried: number of tries that failed and were made again.
+        reads_text: whether decision and message are what `icy.s2b.text.prompt.parse` reads in the text of an answer, so
+            that kept answers are read again.
+    """
+
+    name = ""
+    privileged = False
+    worth_keeping = True
+    retried = 0
+    reads_text = False
+
+    def begin(self, seat: Seat) -> None:
+        """Take note of a batch of episodes that begins. A model that reads its prompts alone needs nothing of it."""
+
+    def reply(self, request: TextRequest) -> TextReply:
+        """Answer one request; it must not depend on others."""
+        raise NotImplementedError
+
+    def answer(self, requests: Sequence[TextRequest]) -> Iterator[tuple[int, TextReply]]:
+        """Yield the place of each request and its reply, in any order, as they come."""
+        for place, request in enumerate(requests):
+            yield place, self.reply(request)
+
+    def identity(self) -> dict[str, object]:
+        """Return what answers depend on beside the request, as JSON: the cache files them under it."""
+        return {"model": self.name}
+
+
+class FunctionModel(TextModel):
+    """A text model that is a plain function from a TextRequest to a TextReply."""
+
+    def __init__(self, function: Callable[[TextRequest], TextReply], name: str) -> None:
+        self.function, self.name = function, name
+
+    def reply(self, request: TextRequest) -> TextReply:
+        """Call the function."""
+        return self.function(request)
+
+
+def text_model(name: str, settings: TextSettings | None = None) -> TextModel:
+    """Make a text model by its name.
+
+    Args:
+        name: `URL#MODEL` for an OpenAI-compatible server, as in "http://localhost:8000/v1#llama"; or the name of a
+            registered one (`icy list text-models`), with what it is given after `#`, as in "transformers#FOLDER".
+        settings: how it samples, and how a server is asked.
+
+    Raises:
+        UnknownNameError: no text model has this name.
+        InvalidSettingError: a URL or name that is not accepted.
+        PluginError: its factory returns something else.
+
+    Example:
+        >>> from icy.s2b import TextRequest, text_model
+        >>> text_model("scripted-yes").reply(TextRequest("Yes or no?", {"decision": ["0", "1"]})).decision
+        0
+    """
+    chosen = settings or TextSettings()
+    called, _, which = name.partition("#")
+    if is_address(name):
+        called, which = SERVER, name
+    return made_of(registry.get(called, TEXT_MODEL), which, chosen)
+
+
+def is_address(name: str) -> bool:
+    """Whether a name is a URL, right or wrong, and not that of a registered text model."""
+    before = name.partition("#")[0]
+    host, slash, _ = before.partition("/")
+    return ":" in before or bool(slash and "." in host)
+
+
+def made_of(entry: Entry, which: str, settings: TextSettings) -> TextModel:
+    """Make the text model of an entry.
+
+    Args:
+        entry: its entry in the registry.
+        which: what follows # in its name.
+        settings: how it samples, and how a server is asked.
+
+    Raises:
+        PluginError: the factory makes neither a TextModel nor a function.
+    """
+    name = f"{entry.name}#{which}" if which else entry.name
+    made = entry.create(which, settings)
+    if not isinstance(made, TextModel) and callable(made):
+        made = FunctionModel(made, name)
+    if not isinstance(made, TextModel):
+        raise PluginError(f"{entry.qualified} is a {type(made).__name__}; derive it from icy.s2b.TextModel.")
+    made.name = made.name or name
+    return made
+
+
+# -- many at once ------------------------------------------------------------------------------------------------------
+
+
+def in_threads(
+    function: Callable[[T, threading.Event], R], things: Sequence[T], threads: int
+) -> Iterator[tuple[int, R]]:
+    """Yield the place of each thing and what the function makes of it, as they come from several threads.
+
+    After the first error nothing new is begun; what is under way is still yielded, and then the error is raised. The
+    threads end with the process, so that Ctrl-C waits for no server.
+
+    Args:
+        function: called with a thing, and an event that is set once nothing should be tried again.
+        things: what to call it with.
+        threads: how many at once.
+    """
+    todo: queue.SimpleQueue[int] = queue.SimpleQueue()
+    done: queue.SimpleQueue[tuple[int, R | None, BaseException | None]] = queue.SimpleQueue()
+    ending = threading.Event()
+    for place in range(len(things)):
+        todo.put(place)
+
+    def work() -> None:
+        while not ending.is_set():
+            try:
+                place = todo.get_nowait()
+            except queue.Empty:
+                break
+            try:
+                done.put((place, function(things[place], ending), None))
+            except BaseException as error:
+                ending.set()
+                done.put((place, None, error))
+        done.put((-1, None, None))
+
+    workers = min(threads, len(things))
+    for _ in range(workers):
+        threading.Thread(target=work, daemon=True).start()
+    try:
+        yield from _until_all_end(done, workers)
+    finally:
+        ending.set()
+
+
+def _until_all_end(
+    done: queue.SimpleQueue[tuple[int, Any, BaseException | None]], workers: int
+) -> Iterator[tuple[int, Any]]:
+    """Yield results until each worker has said that it ended; then raise the first error."""
+    first: BaseException | None = None
+    while workers:
+        place, result, error = done.get()
+        if error is not None:
+            first = first or error
+        elif place < 0:
+            workers -= 1
+        else:
+            yield place, result
+    if first is not None:
+        raise first

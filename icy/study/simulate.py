@@ -1,0 +1,156 @@
+"""The course of simulated games: played, learned by heart, or yoked to another player's."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, cast
+
+from icy.training.job import Job, Outcome, Reading, Replicate, Report
+
+from .game import Game, Trial
+from .game.course import card_order
+from .measures import game_measures, item_measures, language_measures
+from .players.base import Seat, StudyPlayer
+from .players.logs import Asked, Log, evidence, read_logs
+from .players.sitting import Played, play
+from .study_job import StudyJob
+from .study_task import CONVERGED, PLAYED, YOKED, StudyTask, player_entry
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of one game.
+
+    Attributes:
+        trials: items that were asked, with answers.
+        numbers: measures by name.
+        updates: that a sender made.
+        cut: whether it stopped before all cards were exact.
+    """
+
+    trials: tuple[Trial, ...]
+    numbers: Mapping[str, float]
+    updates: int = 0
+    cut: bool = False
+
+
+def train(job: Job, report: Report | None = None) -> Iterator[Outcome]:
+    """Play the games of a job one after the other; see Job."""
+    job = cast(StudyJob, job)
+    for replicate in job.replicates:
+        began = time.perf_counter()
+        game, result = result_of(job.setup, replicate)
+        seconds = time.perf_counter() - began
+        outcome = _outcome(replicate, game, result, seconds, job.setup.learns)
+        if report is not None:
+            report([Reading(replicate, outcome.steps, outcome.accuracy)])
+        yield outcome
+
+
+def result_of(setup: StudyTask, replicate: Replicate) -> tuple[Game, Result]:
+    """Play one game, and return its rules and what came of it."""
+    game = _game_of(setup, replicate)
+    return game, PROTOCOL_RESULTS[setup.protocol](setup, game, replicate)
+
+
+def _game_of(setup: StudyTask, replicate: Replicate) -> Game:
+    if setup.digest:
+        return games_in(setup.yoked_to, setup.digest)[replicate.seed].game
+    return setup.game_of(replicate.condition, replicate.seed)
+
+
+@lru_cache(maxsize=2)
+def games_in(path: str, digest: str) -> list[Log]:
+    """Return the games of a file, read once; the digest tells another version of it."""
+    return read_logs(path)
+
+
+def _outcome(replicate: Replicate, game: Game, result: Result, seconds: float, learns: bool) -> Outcome:
+    numbers = {**result.numbers, **language_measures(game)}
+    curve = [(t.example + 1, float(t.correct), t.cards, float(t.held_out is not None)) for t in result.trials]
+    return Outcome(
+        replicate,
+        "cap" if result.cut else "steps",
+        result.updates if learns else len(result.trials),
+        numbers.pop("accuracy"),
+        curve,
+        engine="",
+        seconds=seconds,
+        extra=numbers,
+    )
+
+
+# -- protocols ---------------------------------------------------------------------------------------------------------
+
+
+def _played(setup: StudyTask, game: Game, replicate: Replicate) -> Result:
+    """Play the game as people do."""
+    player = setup.made()
+    state = play(game, player, game.seed).state
+    return Result(state.trials, game_measures(game, state), _updates(player))
+
+
+def _converged(setup: StudyTask, game: Game, replicate: Replicate) -> Result:
+    """Learn all cards by heart, then answer the held-out items."""
+    player, cut = setup.made(), False
+    player.begin(Seat(game.settings.content, game.seed))
+    order = card_order(game.settings, game.instance, game.seed)
+    cards = order[: game.settings.cap]
+    values = game.settings.content.values
+    for meaning in cards:
+        player.learn(divmod(meaning, values), game.codes[meaning])
+    if setup.learns:
+        from .players.zoo import ZooPlayer  # imports torch
+
+        assert isinstance(player, ZooPlayer)
+        cut = not player.converge(setup.most)
+    held_out = game.instance.held_out or order[game.settings.cap :]
+    full = replace(game.new(), cards=len(cards), exposures=tuple(int(m in cards) for m in range(len(game.codes))))
+    asked = [game.item(full, example, m, None) for example, m in enumerate(cards)]
+    asked += [game.item(full, len(cards) + j, m, j) for j, m in enumerate(held_out)]
+    trials = tuple(_answered(trial, player, values) for trial in asked)
+    return Result(trials, item_measures(trials), _updates(player), cut)
+
+
+def _yoked(setup: StudyTask, game: Game, replicate: Replicate) -> Result:
+    """Follow another player's game: be shown what it was shown, and asked when it was asked."""
+    player, values = setup.made(), game.settings.content.values
+    player.begin(Seat(game.settings.content, game.seed))
+    theirs: list[Trial] = []
+    ours: list[Trial] = []
+    for step in evidence(game, _followed(setup, game, replicate).events):
+        if isinstance(step, Asked):
+            theirs.append(step.trial)
+            ours.append(_answered(step.trial, player, values))
+        else:
+            player.learn(step.item, step.code)
+    numbers = item_measures(ours)
+    pairs = [(a.correct, b.correct) for a, b in zip(ours, theirs, strict=True) if a.held_out is not None]
+    agreement = {"agreement": sum(a == b for a, b in pairs) / len(pairs)} if pairs else {}
+    return Result(tuple(ours), numbers | agreement, _updates(player))
+
+
+def _followed(setup: StudyTask, game: Game, replicate: Replicate) -> Played:
+    """Return the game that is followed: one of a file, or one that a simulated player plays now."""
+    if setup.digest:
+        return games_in(setup.yoked_to, setup.digest)[replicate.seed].played()
+    return play(game, player_entry(setup.yoked_to).create(), game.seed)
+
+
+PROTOCOL_RESULTS: Mapping[str, Callable[[StudyTask, Game, Replicate], Result]] = {
+    PLAYED: _played,
+    CONVERGED: _converged,
+    YOKED: _yoked,
+}
+
+
+def _answered(trial: Trial, player: StudyPlayer, values: int) -> Trial:
+    """Return an item with the answer of a player to it."""
+    text = player.answer(divmod(trial.meaning, values))
+    correct = text == trial.code
+    return replace(trial, raw=text, text=text, correct=correct, points=(trial.cards - 1) * correct)
+
+
+def _updates(player: Any) -> int:
+    return int(getattr(player, "updates", 0))

@@ -1,0 +1,205 @@
+"""Jobs of simulated games: one player in one condition, on several grammars and instances."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from icy.core.checks import whole_number
+from icy.core.entry import STUDY_PLAYER, Entry
+from icy.core.errors import InvalidSettingError, unknown
+from icy.core.registry import registry
+from icy.core.text import counted, names_in
+from icy.grammars import canonical_name, expand_grammars, grammar_version
+from icy.records.record import Record
+from icy.training.combinations import jobs_of_each
+from icy.training.job import Job, Replicate
+from icy.training.job_cost import ExpectedSteps
+
+from .game import GameSettings, instance_of
+from .game.datasets import DATASETS
+from .game.settings import PRESETS
+from .players.logs import digest_of, read_logs
+from .spec import StudySpec
+from .study_task import CONVERGED, PROTOCOLS, YOKED, StudyTask, player_entry
+
+LOGS = ".jsonl"  # suffix of files of games
+
+
+@dataclass(frozen=True)
+class StudyJob(Job):
+    """Games of one player in one condition; a replicate is a grammar and the number of an instance.
+
+    Attributes:
+        setup: who plays, and how.
+    """
+
+    setup: StudyTask
+
+    kind = "study"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "device", "cpu")  # a sender of one game is small
+
+    @property
+    def name(self) -> str:
+        """Name of the player."""
+        return self.setup.player
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What rows of one player may differ in."""
+        zoo = {"representation": self.setup.representation} if self.setup.learns else {}
+        return {"dataset": self.setup.game.dataset, "protocol": self.setup.protocol, "preset": self.preset, **zoo}
+
+    @property
+    def entries(self) -> list[Entry]:
+        """The kind of job, the player with its cell, and the grammars."""
+        entry = self.setup.entry
+        names = dict.fromkeys(name for r in self.replicates for name in r.condition.split("+"))
+        grammars = [registry.get(name, "grammar") for name in names]
+        return [*super().entries, entry, *([entry.cell] if entry.cell else []), *grammars]
+
+    def config(self, replicate: Replicate) -> dict[str, Any]:
+        """Return all choices that can change the numbers of a game."""
+        setup, content = self.setup, self.setup.game.content
+        zoo = {"hidden_size": setup.hidden, "representation": setup.representation} if setup.learns else {}
+        most = {"most": setup.most} if setup.learns and setup.protocol == CONVERGED else {}
+        return {
+            "model": self.name,
+            "grammar": replicate.condition,
+            "seed": replicate.seed,
+            "dataset": setup.game.dataset,
+            "protocol": setup.protocol,
+            "meanings": str(content.space),
+            "vocab_size": content.vocab_size,
+            "word_length": content.word_length,
+            **zoo,
+            **most,
+            "options": {**setup.options, **self._shown_changes()},
+            "settings": setup.config(),
+        }
+
+    def _shown_changes(self) -> dict[str, Any]:
+        """Return the settings that tables show: those of the game that are not of its preset, and of training."""
+        setup, game = self.setup, self.setup.game
+        usual = GameSettings.of(self.preset, dataset=game.dataset).to_json()
+        changed = {f"game.{n}": v for n, v in game.to_json().items() if n != "grammar" and usual[n] != v}
+        yoked = {"yoked_to": Path(setup.yoked_to).name} if setup.protocol == YOKED else {}
+        seed = {"list_seed": setup.list_seed} if setup.list_seed else {}
+        return changed | yoked | seed | (dict(setup.training) if setup.learns else {})
+
+    def versions(self, replicate: Replicate) -> dict[str, str]:
+        """Return the versions of the kind of job, the player and the grammar."""
+        own = {"model": self.setup.entry.full_version, "grammar": grammar_version(replicate.condition)}
+        return super().versions(replicate) | own
+
+    def length(self, baseline: float | None) -> int | None:
+        """Return the number of updates, or of items, as far as it is known."""
+        if self.setup.protocol == CONVERGED:
+            return None
+        examples = self.setup.game.examples
+        return examples * self.setup.updates if self.setup.learns else examples
+
+    def expected_steps(self, baseline: float | None) -> ExpectedSteps:
+        """Return the number of updates, or of items."""
+        return ExpectedSteps(self.length(None) or self.setup.most, False)
+
+    def summary(self, record: Record) -> str:
+        """Return the result of a game in a few words."""
+        after = counted(record["steps"], "update" if self.setup.learns else "item")
+        return f"held-out {record['accuracy']:.2f} after {after}"
+
+
+REPRESENTATIONS = ("soft", "gumb", "discr")  # of senders
+
+
+# -- from a spec -------------------------------------------------------------------------------------------------------
+
+
+def study_jobs(spec: StudySpec) -> list[StudyJob]:
+    """Return the jobs of a spec, one per combination of the values along its axes.
+
+    Raises:
+        IcyError: an unknown name, a value that is not accepted, or settings that do not go together.
+    """
+    if spec.device not in ("auto", "cpu"):
+        raise InvalidSettingError("Players of the study play on the CPU; leave out device (--device).")
+    for what, least in (("instances", 1), ("hidden", 1), ("updates", 1), ("most", 1), ("list_seed", 0)):
+        whole_number(f"setting {what}", getattr(spec, what), least=least)
+    known = {"player": [entry.name for entry in registry.entries(STUDY_PLAYER)], "dataset": list(DATASETS)}
+    choices = {"protocol": PROTOCOLS, "preset": list(PRESETS), "representation": REPRESENTATIONS}
+    return jobs_of_each(spec, _jobs, {**known, **choices})
+
+
+def _jobs(spec: StudySpec) -> list[StudyJob]:
+    """Return the job of a spec with one value along each axis."""
+    task = _task(spec)
+    grammars = [canonical_name(name) for name in names_in("grammar", spec.grammar, expand_grammars("all", "sender"))]
+    if task.digest:
+        replicates = _replicates_in(task, grammars)
+    else:
+        for grammar in grammars:
+            instance_of(replace(task.game, grammar=grammar), 0, task.list_seed)  # that it suits the dataset
+        replicates = [Replicate(grammar, number) for grammar, number in product(grammars, range(spec.instances))]
+    return [StudyJob(task, replicates=tuple(replicates), parameters=_parameters(task), preset=str(spec.preset))]
+
+
+def _replicates_in(setup: StudyTask, grammars: Iterable[str]) -> list[Replicate]:
+    """Return the games of a file that are of the condition; their numbers are those of the lines."""
+    found = [
+        Replicate(log.game.settings.grammar, number)
+        for number, log in enumerate(read_logs(setup.yoked_to))
+        if log.game.settings.dataset == setup.game.dataset and log.game.settings.grammar in set(grammars)
+    ]
+    if not found:
+        raise InvalidSettingError(f"'{setup.yoked_to}' holds no game of {setup.game.dataset} in these grammars.")
+    return found
+
+
+def _task(spec: StudySpec) -> StudyTask:
+    protocol, preset = str(spec.protocol), str(spec.preset)
+    if protocol not in PROTOCOLS:
+        raise unknown("protocol of the study", protocol, PROTOCOLS)
+    if preset not in PRESETS:
+        raise unknown("preset", preset, list(PRESETS))
+    entry = player_entry(str(spec.player))
+    yoked_to, digest = _yoked_to(spec.yoked_to) if protocol == YOKED else ("", "")
+    return StudyTask(
+        player=entry.name,
+        game=GameSettings.of(preset, **{**spec.game, "dataset": spec.dataset}),
+        protocol=protocol,
+        list_seed=spec.list_seed,
+        yoked_to=yoked_to,
+        digest=digest,
+        options=dict(spec.options),
+        hidden=spec.hidden,
+        representation=str(spec.representation),
+        updates=spec.updates,
+        most=spec.most,
+        training=dict(spec.settings) if entry.kind != STUDY_PLAYER else {},
+    )
+
+
+def _yoked_to(given: str) -> tuple[str, str]:
+    """Return whom to follow: a player's name, or a file with its digest."""
+    if given.endswith(LOGS):
+        return str(Path(given).resolve()), digest_of(given)
+    return registry.get(given, STUDY_PLAYER).name, ""
+
+
+def _parameters(setup: StudyTask) -> dict[str, int]:
+    """Count the parameters of a sender, which shows as well that the player can be made.
+
+    Raises:
+        IcyError: it cannot.
+    """
+    player = setup.made()
+    if not setup.learns:
+        return {"true": 0, "published": 0}
+    from .players.zoo import ZooPlayer  # imports torch
+
+    assert isinstance(player, ZooPlayer)
+    return player.parameters(setup.game.content)

@@ -1,0 +1,184 @@
+"""Pair jobs: a sender and a receiver trained together, from scratch or after each has learnt a grammar."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from icy.config.protocols import SCRATCH, EndToEndProtocol
+from icy.config.settings import TrainingSettings
+from icy.core.registry import Entry
+from icy.core.text import counted
+from icy.grammars import grammar_version
+from icy.records.kinds import job_kind
+from icy.records.pack import file_in
+from icy.records.record import NOT_LEARNT, Record
+from icy.training.job import Outcome, Replicate
+from icy.training.job_cost import ASSUMED_STEPS, ExpectedSteps
+from icy.training.language_job import LanguageJob
+from icy.training.tasks import PairTask
+from icy.training.work import Work
+
+HAMMING = {"correlation": "spearman", "meaning": "hamming", "message": "hamming"}
+GAMES_ON_CPU = 4  # that are timed for an estimate: a larger stack brings little more
+FORMER_GRID = 50  # of checks, the default of version 0.1
+GAME = "game"  # the phase of readings; before it, the side that learns
+
+
+@dataclass(frozen=True)
+class SavedSide:
+    """One side of a pair as a probe left it.
+
+    Attributes:
+        source: the results folder or the pack.
+        file: of its weights, in there.
+        steps: updates that it was trained for.
+        accuracy: on the language, at the end.
+        learnt: whether it reached the target.
+        content: of the file, for a machine that does not have it.
+    """
+
+    source: str
+    file: str
+    steps: int
+    accuracy: float
+    learnt: bool
+    content: bytes | None = None
+
+    def weights(self) -> bytes:
+        """Return the content of the file of its weights."""
+        return file_in(self.source, self.file) if self.content is None else self.content
+
+
+@dataclass(frozen=True)
+class PairJob(LanguageJob):
+    """Joint training of the pairs of one row, each from scratch or after both sides have learnt a grammar.
+
+    `baselines` holds, by seed, the supervised updates that concat took (the slower side's), or why there are none.
+
+    Attributes:
+        task: sender, receiver and their setting.
+        protocol: how long they are trained.
+        settings: how to train.
+        pretrained: what tells the probes whose models play from others; empty if the sides are pre-trained here.
+        learnt: these models, by side and replicate.
+    """
+
+    task: PairTask
+    protocol: EndToEndProtocol
+    settings: TrainingSettings
+    pretrained: str = ""
+    learnt: Mapping[tuple[str, Replicate], SavedSide] = field(default_factory=dict, repr=False)
+    checkpoints: bool = field(default=True, kw_only=True)
+
+    kind = "e2e"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        mine = {place: kept for place, kept in self.learnt.items() if place[1] in self.replicates}
+        object.__setattr__(self, "learnt", mine)  # a part of the job carries its own models only
+
+    @property
+    def entries(self) -> list[Entry]:
+        """Both models and their cells, and all that a language needs."""
+        both = (self.task.entry.sender, self.task.entry.receiver)
+        return [one for entry in both for one in (entry, entry.cell) if one is not None] + super().entries
+
+    def config(self, replicate: Replicate) -> dict[str, Any]:
+        """Return all choices that can change the numbers of a pair."""
+        task, scratch = self.task, replicate.condition == SCRATCH
+        before = {} if scratch else {"pretrain_representation": task.pretrain_representation}
+        before |= {"pretrained": self.pretrained} if self.pretrained and not scratch else {}
+        return {
+            **self.task_config(replicate),
+            "protocol": self.protocol.name,
+            **self.protocol.config(scratch),
+            **before,
+            "settings": self._settings(scratch),
+        }
+
+    def _settings(self, scratch: bool) -> dict[str, Any]:
+        """The settings of the game and of what came before it."""
+        game = self.settings.under(self.task.representation, self.kind)
+        if scratch and game.pop("check_growth", None) is not None:
+            game["check_every"] = FORMER_GRID  # it does nothing; so the keys of games stay as they were
+        return game if scratch else self.settings.under(self.task.pretrain_representation, self.kind) | game
+
+    def versions(self, replicate: Replicate) -> dict[str, str]:
+        """Return the versions of both models, of the grammar if there is one, and of the protocol."""
+        grammar = {} if replicate.condition == SCRATCH else {"grammar": grammar_version(replicate.condition)}
+        return {"model": self.task.entry.full_version, **grammar, "protocol": str(self.protocol.version)}
+
+    def for_travel(self) -> PairJob:
+        """Return the job with the weights that it needs, for a machine without the folder they are in."""
+        packed = {place: replace(kept, content=kept.weights()) for place, kept in self.learnt.items()}
+        return replace(self, learnt=packed, checkpoints=False)
+
+    def length(self, baseline: float | None) -> int | None:
+        """Return the updates of a game; None while they depend on concat's, which are not known."""
+        if self.protocol.steps is not None:
+            return self.protocol.steps
+        return None if baseline is None else self.protocol.limit(baseline)
+
+    @property
+    def rehearsal(self) -> PairJob:
+        """A few games from scratch: how long pre-training takes depends on the grammar."""
+        games = tuple(
+            Replicate(SCRATCH, r.seed) for r in self.replicates[: GAMES_ON_CPU if self.device == "cpu" else None]
+        )
+        return replace(self, replicates=games, settings=replace(self.settings, evaluation_size=2))
+
+    def work(self) -> Work | None:
+        """Count an update of the game; None if a side learns without gradients."""
+        counted: Work | None = job_kind(self.kind).function("work")(self.task, self.settings)
+        return counted
+
+    def rehearse(self, updates: int) -> float:
+        """Return the seconds of one update of the game of all pairs, the first few left out as they are slower."""
+        if self.device != "cpu":
+            from icy.training.cuda_graphs import WARM_UP  # imports torch
+
+            updates = max(updates, WARM_UP + 1)  # so that an update is captured before the clock starts
+        protocol = replace(self.protocol, steps=2 * updates, report_every=updates)
+        return super(PairJob, replace(self, protocol=protocol)).rehearse(updates)
+
+    def expected_steps(self, baseline: float | None) -> ExpectedSteps:
+        """Return the updates of a game."""
+        steps = self.length(round(ASSUMED_STEPS if baseline is None else baseline)) or 0
+        return ExpectedSteps(steps, baseline is not None and self.protocol.steps is None)
+
+    def phase_text(self, phase: str) -> str | None:
+        """Return which side learns its language; None during the game."""
+        return None if phase in ("", GAME) else f"pre-training {phase}s"
+
+    def estimate_text(self, steps: str) -> str:
+        """Return what an estimate rests on."""
+        return f"This is an estimate for {steps} updates of every pair, including pre-training if there is any."
+
+    def summary(self, record: Record) -> str:
+        """Return the result of a pair in a few words."""
+        sender = record["sender_accuracy"]
+        drift = "" if sender is None else f", sender on its language {sender:.3f}"
+        return f"end to end {record['end_to_end_accuracy']:.3f}{drift} after {counted(record['steps'], 'step')}"
+
+    def explain(self, outcome: Outcome) -> str:
+        """Return why a pair failed, in a sentence."""
+        if outcome.reason != NOT_LEARNT:
+            return super().explain(outcome)
+        if outcome.extra.get("diverged"):
+            return f"the loss of the {outcome.extra['diverged']} is no longer a finite number, in pre-training"
+        slow = {
+            side: outcome.extra[f"{side}_accuracy"]
+            for side in ("sender", "receiver")
+            if outcome.extra.get(f"{side}_accuracy", 1) < self.protocol.target
+        }
+        told = " and ".join(f"the {side} ({reading:.3f})" for side, reading in slow.items())
+        within = "in the probe" if self.pretrained else f"within {counted(self.settings.max_steps, 'update')}"
+        return f"pre-training did not reach {self.protocol.target} {within}: {told} on {outcome.replicate.condition}"
+
+
+def pair_conventions(config: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """Return the conventions of topsim in a record of a pair, by the configuration of the record."""
+    published = config.get("settings", {}).get("training_readings", False)
+    return {"topsim": {**HAMMING, "pairs": "ordered" if published else "all"}}

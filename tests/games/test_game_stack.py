@@ -1,0 +1,204 @@
+"""Trainings in games: the same bits in any company, resumed, and evaluated as they are kept."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import icy
+from icy.experiments.plan import make_plan
+from icy.experiments.results import ProbeResult
+from icy.games.comparison import GameChanges, compare
+from icy.games.game_stack import GameStack
+from icy.games.jobs import game_jobs
+from icy.games.saved_agents import kept_agents
+from icy.games.spec import GamesSpec
+from icy.metrics import cbm
+from icy.records.store import CHECKPOINTS
+from icy.training.checkpoints import Checkpoints
+from icy.training.gradient import GradientLearner
+from icy.training.job import Replicate
+from icy.training.weights import card_of
+from tests.helpers import all_numbers
+from tests.training.resuming import kill_at_checkpoint
+
+from .helpers import FEW, TINY
+
+
+def train(out: Path, **given: Any) -> ProbeResult:
+    settings = {**FEW, **given.pop("settings", {})}
+    return icy.train("games", out=out, settings=settings, progress=False, **{**TINY, **given})
+
+
+def learned(seeds: list[int], kinds: str = "auto", **given: Any) -> dict[Replicate, dict[str, torch.Tensor]]:
+    """Return the weights of each replicate after some updates as one stack."""
+    asked = {**TINY, **given, "settings": FEW, "seeds": seeds, "distractor_kind": kinds}
+    (job,) = game_jobs(GamesSpec.asked(**asked))
+    course = GameStack(job, job.replicates)
+    course.advance(job.setup.steps)
+    return {runner.replicate: course.learner.weights(place) for place, runner in enumerate(course.runners)}
+
+
+@pytest.mark.parametrize("given", [{"channel": "qt"}, {"channel": "gs"}, {"channel": "cb"}], ids=lambda g: g["channel"])
+def test_a_replicate_learns_the_same_in_any_company(given: dict[str, Any]) -> None:
+    alone, among = learned([5], **given), learned([3, 5], "near,uniform", **given)
+    ((replicate, weights),) = alone.items()
+    assert all(torch.equal(value, among[replicate][name]) for name, value in weights.items())
+    other = among[Replicate("uniform", 5)]
+    assert any(not torch.equal(value, other[name]) for name, value in weights.items())
+
+
+@pytest.mark.slow
+def test_images_are_learned_the_same_in_any_company() -> None:
+    given = {"world": "shape", "world_options": {"canvas": 16}, "targets": 2, "steps": 4}
+    alone, among = learned([5], **given), learned([3, 5], **given)
+    ((replicate, weights),) = alone.items()
+    assert any(name.endswith("norm.variance") for name in weights)  # averages of batch norm
+    assert all(torch.equal(value, among[replicate][name]) for name, value in weights.items())
+
+
+def test_a_training_is_recorded_read_and_shown(tmp_path: Path) -> None:
+    result = train(tmp_path, keep_models=True, rule_length=2)
+    assert [r["reason"] for r in result.records] == ["steps", "steps"]
+    record: Any = result.records[0]
+    assert [point[0] for point in record["curve"]] == [0, 6, 12]
+    assert record["best_step"] in (0, 6, 12)
+    best = max(record["curve"], key=lambda point: (point[1], -point[0]))
+    assert best[0] == record["best_step"]
+    assert record["total"] == max(record["rule_length"], record["message_length"]) * FEW["turns"]
+    assert record["good"] / record["total"] == pytest.approx(record["cbm"])
+    assert 0 < record["cbm_floor"] <= 1
+    table = result.table()
+    assert "thing" in table
+    assert "chance" in table
+    (said,) = [make() for of, make in result.languages() if of is record]
+    assert cbm(said, concepts="items").value == pytest.approx(record["cbm"])
+    assert len(said) == FEW["turns"]
+
+
+@pytest.mark.slow
+def test_what_is_kept_scores_as_the_record_says(tmp_path: Path) -> None:
+    result = train(tmp_path, keep_models=True, channel="gs")
+    rows = compare(tmp_path, seed=124)
+    record: Any = next(r for r in result.records if r["seed"] == 124)
+    for name in ("accuracy", "soft_accuracy", "seen_accuracy", "cbm", "topsim", "unique_words"):
+        assert rows[name].item() == pytest.approx(record[name] if record[name] is not None else math.nan, nan_ok=True)
+    (kept,) = kept_agents(tmp_path, seed=124)
+    file = tmp_path / kept.source[1]
+    card = card_of(file.read_bytes())
+    assert card["scores"]["cbm"] == record["cbm"]
+    (alone,) = kept_agents(file)
+    assert alone.label == kept.label == "RNNAutoReg:LSTM+RNN1L:LSTM, seed 124"
+    other = compare(tmp_path, GameChanges(turns={"targets": 1, "distractor_kind": "uniform"}, count=50), seed=124)
+    assert other[["targets", "distractors", "distractor_kind"]].to_numpy().tolist() == [[1, 1, "uniform"]]
+    model = result.model("near", seed=124)
+    assert not model.training
+
+
+@pytest.mark.slow
+def test_a_pool_gives_the_same_numbers(tmp_path: Path) -> None:
+    train(tmp_path / "serial", seeds=3)
+    train(tmp_path / "pool", seeds=3, workers=2)
+    assert all_numbers(tmp_path / "pool") == all_numbers(tmp_path / "serial")
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("channel", ["gs", pytest.param("qt", marks=pytest.mark.slow)])
+def test_killed_and_resumed_equals_uninterrupted(channel: str, tmp_path: Path) -> None:
+    """A kill without warning, in the middle of a training, changes no bit of its numbers and weights."""
+    out = tmp_path / "killed"
+    whole = {**TINY, "steps": 200, "channel": channel, "settings": {"epoch": 100, "turns": 40}, "keep_models": True}
+    reached = [state["updates"] for state in kill_at_checkpoint('icy.train("games", ', out, whole, count=2)]
+    assert 0 < max(reached) < 200
+    assert not list((out / "records").glob("*.json"))
+    icy.train("games", out=out, progress=False, **whole)
+    assert not (out / CHECKPOINTS).exists()
+    icy.train("games", out=tmp_path / "whole", progress=False, **whole)
+    assert all_numbers(out) == all_numbers(tmp_path / "whole")
+    kept = [sorted((folder / "models").iterdir()) for folder in (out, tmp_path / "whole")]
+    assert [path.read_bytes() for path in kept[0]] == [path.read_bytes() for path in kept[1]]
+
+
+def interrupted(out: Path, seeds: list[int], until: int) -> None:
+    """Train some seeds as one stack, and leave their checkpoints after so many updates."""
+    given = {**TINY, "settings": FEW, "seeds": seeds, "out": str(out), "steps": 12}
+    (row,) = make_plan(GamesSpec.asked(**given)).rows
+    course = GameStack(row.job, row.job.replicates, Checkpoints(row.job))
+    course._evaluate(None)
+    course.advance(until)
+    course.save()
+
+
+@pytest.mark.slow
+def test_replicates_that_are_not_equally_far_go_on_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    interrupted(tmp_path, [123, 124], 4)
+    interrupted(tmp_path, [125], 5)
+    begun: list[tuple[int, int]] = []
+    real = GameStack.outcomes
+
+    def outcomes(self: Any, report: Any) -> Any:
+        begun.append((self.updates, len(self.runners)))
+        return real(self, report)
+
+    monkeypatch.setattr(GameStack, "outcomes", outcomes)
+    train(tmp_path, seeds=4)
+    assert begun == [(5, 1), (4, 2), (0, 1)]
+    train(tmp_path / "whole", seeds=4)
+    assert all_numbers(tmp_path) == all_numbers(tmp_path / "whole")
+
+
+@pytest.mark.slow
+def test_a_damaged_checkpoint_is_begun_anew(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (row,) = make_plan(GamesSpec.asked(out=str(tmp_path), **{**TINY, "settings": FEW})).rows
+    path = tmp_path / CHECKPOINTS / f"{row.job.key(row.job.replicates[0])}.pt"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"no checkpoint")
+    train(tmp_path)
+    assert "so training begins anew: it is damaged" in caplog.text
+    train(tmp_path / "whole")
+    assert all_numbers(tmp_path) == all_numbers(tmp_path / "whole")
+    assert not path.exists()
+
+
+@pytest.mark.slow
+def test_a_replicate_whose_loss_is_lost_ends_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = GradientLearner.losses
+
+    def losses(self: Any) -> Any:
+        found = real(self)
+        return found if found is None or len(found) < 2 else torch.where(torch.arange(len(found)) == 0, math.nan, found)
+
+    monkeypatch.setattr(GradientLearner, "losses", losses)
+    result = train(tmp_path)
+    assert [(r["seed"], r["reason"]) for r in result.records] == [(123, "diverged"), (124, "steps")]
+    monkeypatch.undo()
+    train(tmp_path / "whole")
+    assert _of(124, tmp_path) == _of(124, tmp_path / "whole")
+
+
+def _of(seed: int, folder: Path) -> dict[str, Any]:
+    return next(record for record in all_numbers(folder) if record["seed"] == seed)
+
+
+@pytest.mark.slow
+def test_agents_learn(tmp_path: Path) -> None:
+    """In a world of two attributes of three values, in a few hundred updates."""
+    result = train(
+        tmp_path, rule_length=1, steps=400, seeds=1, targets=5, world_options={"attributes": 2, "values": 3},
+        sender_hidden=16, receiver_hidden=16, settings={"epoch": 100, "turns": 200, "learning_rate": 0.01},
+    )  # fmt: skip
+    record: Any = result.records[0]
+    assert record["accuracy"] > 0.7  # 0.5 by chance
+    assert record["cbm"] > record["cbm_floor"]
+
+
+@pytest.mark.slow
+def test_images_that_do_not_fit_in_memory_fail_with_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("icy.core.memory.available_memory", lambda: 3_000_000)
+    result = train(tmp_path, world="shape", world_options={"canvas": 16}, rule_length=1, seeds=2)
+    assert [record["failed"] for record in result.records] == [True, True]
+    assert "of memory or more, and 3.0 MB is free; take a smaller batch" in str(result.failures[0]["error"])

@@ -1,0 +1,145 @@
+"""Learning from dealt episodes: exact resumption, objectives by hand, and that it learns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from icy.core.errors import IcyError, UnknownNameError
+from icy.s2b import GameSettings, evaluate
+from icy.s2b.agents.memories.attention import MemoryListener, MemorySettings
+from icy.s2b.agents.memories.dealt_learning import DealtLearning, DealtLearningSettings, read
+from icy.s2b.agents.memories.memory_players import MemoryPlayer
+from icy.s2b.agents.schedule import TRAINING, first_episode, practice
+from icy.s2b.evaluation import episode_seeds
+
+SMALL: dict[str, Any] = {"updates": 4, "episodes": 8, "minibatch": 4}
+
+
+def learning(game: GameSettings | None = None, **given: Any) -> DealtLearning:
+    torch.manual_seed(3)
+    game = game or GameSettings(most=3)
+    return DealtLearning(MemoryListener(game), game, DealtLearningSettings(**{**SMALL, **given}), seed=7)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("learner", ["ppo", "supervised"])
+def test_resumed_equals_uninterrupted(learner: str) -> None:
+    whole, part, other = (learning(learner=learner) for _ in range(3))
+    whole.run(4)
+    part.run(2)
+    other.load(part.state())
+    other.run(9)
+    assert whole.done
+    assert other.done
+    assert other.updates == 4
+    for name, value in whole.model.state_dict().items():
+        assert torch.equal(value, other.model.state_dict()[name])
+
+
+def test_an_update_has_the_same_episodes_whatever_was_dealt_before() -> None:
+    one, other = learning(), learning()
+    one._batch(0), one._batch(1)
+    for field in ("stimuli", "messages", "answers"):
+        assert torch.equal(getattr(one._batch(200), field), getattr(other._batch(200), field))
+    assert not torch.equal(one._batch(200).answers[:, :10], one._batch(201).answers[:, :10])
+
+
+def test_the_learning_rate_rises_and_falls() -> None:
+    settings = DealtLearningSettings(updates=100, warm_up=10, decay=0.5, learning_rate=1.0)
+    assert [settings.rate(n) for n in (0, 9, 50, 75, 99)] == [0.1, 1.0, 1.0, 0.5, 0.02]
+
+
+def test_rewards_are_weighed_by_phase_and_only_where_games_are() -> None:
+    found = learning()
+    games = found._batch(0)
+    tried = found._tried(games)
+    right = tried.drawn == games.answers
+    for phase in (games.there & games.query, games.there & ~games.query):
+        gains = tried.gain[phase]
+        assert float(gains.mean()) == pytest.approx(0, abs=1e-5)
+        assert gains[right[phase]].unique().numel() == 1  # one reward for the right, one for the wrong
+        assert gains[right[phase]].min() > gains[~right[phase]].max()
+    spread = {  # of 1 and -2 in the query, of 1 and 0 before it
+        name: float(tried.gain[phase & right][0] - tried.gain[phase & ~right][0])
+        for name, phase in (("query", games.query), ("support", games.there & ~games.query))
+    }
+    assert spread["query"] == pytest.approx(3 * spread["support"], rel=1e-4)
+    assert not tried.gain[~games.there].any()
+
+
+def test_the_clipped_objective_by_hand() -> None:
+    found = learning(entropy=0.0)
+    games = found._batch(0)
+    tried = found._tried(games)
+    with torch.no_grad():
+        moved = found.model(games).log_softmax(-1) + 0.5  # every ratio is e^0.5
+    expected = torch.where(tried.gain > 0, 1.2 * tried.gain, tried.gain * torch.tensor(0.5).exp())[games.there].mean()
+    assert float(found._ppo(games, moved, tried)) == pytest.approx(-float(expected), rel=1e-4)
+
+
+def test_what_is_read_is_what_is_played() -> None:
+    game = GameSettings(most=3)
+    model = MemoryListener(game)
+    for name, value in read(model, game, episodes=20, seed=5).items():
+        played = evaluate("posdis", MemoryPlayer(model), game, episodes=20, seeds=[5]).table()[name][0]
+        assert value == pytest.approx(float(played), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"learner": "r2"}, "learner"),
+        ({"updates": 0}, "updates"),
+        ({"decay": 2}, "at most 1"),
+        ({"learning_rate": 0}, "above 0"),
+        ({"clip": -1}, "above 0"),
+        ({"warm_up": -3}, "at least 0"),
+        ({"entropy": float("nan")}, "entropy must be a number"),
+    ],
+)
+def test_settings_that_cannot_be(given: dict[str, Any], why: str) -> None:
+    with pytest.raises(IcyError, match=why):
+        DealtLearningSettings(**given)
+
+
+@pytest.mark.stress
+def test_a_memory_learns_the_task_by_reward_alone_and_a_deaf_one_does_not() -> None:
+    game = GameSettings(most=3)
+    for deaf, least, most in ((False, 0.98, 1.0), (True, 0.48, 0.52)):
+        torch.manual_seed(1)
+        model = MemoryListener(game, MemorySettings(deaf=deaf))
+        found = DealtLearning(model, game, DealtLearningSettings(updates=120))
+        found.run(120)
+        assert least <= read(model, game, episodes=500)["zsct"] <= most
+
+
+def test_what_is_aligned_has_a_learning_rate_of_its_own() -> None:
+    game = GameSettings(most=2)
+    learning = DealtLearning(
+        MemoryListener(game), game, DealtLearningSettings(updates=4, episodes=4, warm_up=1, decay=0.1)
+    )
+    learning.run(1)
+    rates = {len(group["params"]): group["lr"] for group in learning.optimiser.param_groups}
+    assert rates.pop(1) == pytest.approx(0.02)  # the alignment alone
+    assert list(rates.values()) == [pytest.approx(0.001)]
+
+
+def test_training_episodes_have_a_short_query_where_meanings_have_several_samples() -> None:
+    assert practice(GameSettings()).query == "all"
+    assert practice(GameSettings(samples=4)).query == "tss"
+    assert practice(GameSettings(samples=4), "all").query == "all"
+    with pytest.raises(UnknownNameError, match="query"):
+        practice(GameSettings(), "none")  # type: ignore[arg-type]
+    game = GameSettings(samples=4)
+    learning = DealtLearning(MemoryListener(game), game, DealtLearningSettings(updates=1, episodes=4))
+    assert learning.practice.query == "tss"
+    assert learning.read(2) == read(learning.model, game, episodes=2)
+
+
+def test_training_and_evaluation_have_no_episode_in_common() -> None:
+    for seed in (0, 1, 123, 10**6):
+        assert first_episode(seed) >= TRAINING > episode_seeds(10**6, 1000).max()
+    assert len({first_episode(seed) for seed in range(100)}) == 100

@@ -1,0 +1,301 @@
+"""A pair that learns both sides: equal played and dealt, resumed as uninterrupted, and learning."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from icy.core.errors import IncompatibleError, InvalidSettingError, UnknownNameError
+from icy.core.registry import LISTENER, SPEAKER
+from icy.s2b import BatchedGame, GameSettings
+from icy.s2b.agents.dealt import deal_games, deal_silent
+from icy.s2b.agents.memories.attention import MemorySettings
+from icy.s2b.agents.memories.memory_players import MemoryPlayer, TrainedSpeaker
+from icy.s2b.agents.memories.pair_learning import PairLearning, PairSettings, hear, hear_straight
+from icy.s2b.agents.memories.speaker import SpeakerSettings, pick
+from icy.s2b.agents.rewards import advantages, entropy, less_phase_mean, returns, rewards
+from icy.s2b.episode_streams import EpisodeStreams
+from icy.s2b.evaluation import episode_seeds, evaluate, play
+
+GAME = GameSettings(most=3)
+FEW = PairSettings(episodes=8, updates=40, warmup=4)
+SEEDS = list(range(100, 112))
+SPEAKERS: dict[str, dict[str, Any]] = {
+    "as it is": {},
+    "whole": {"kind": "whole"},
+    "no memory": {"memory": False},
+    "near": {"attention": "near"},
+    "square": {"attention": "square"},
+    "dot": {"attention": "dot"},
+    "soft": {"alignment": "soft"},
+}
+
+
+def trained(game: GameSettings = GAME, **speaker: Any) -> PairLearning:
+    """Return a pair that has learned a little, so that it is no longer the same everywhere."""
+    pair = PairLearning(game, replace(FEW, speaker=SpeakerSettings(**speaker)))
+    pair.run(4)
+    return pair
+
+
+def played(pair: PairLearning, game: GameSettings, sampled: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """Return what the pair says, hears and decides step by step, [B, G, L] twice and [B, G]; -1 behind the end."""
+    batched = BatchedGame(game, episodes=len(SEEDS))
+    batched.reset(seeds=SEEDS)
+    games = int(batched.games.max())
+    said, heard = (torch.full((len(SEEDS), games, game.length), -1) for _ in range(2))
+    decided = torch.full((len(SEEDS), games), -1)
+
+    def watch(batched: Any, turn: Any, speaking: Any, listening: Any) -> None:
+        at = batched.game_number
+        for row in np.flatnonzero(~turn.done):
+            if turn.speaker.round[row] == 0:
+                said[row, at[row]] = torch.as_tensor(speaking.message[row])
+            if turn.listener.may_decide[row]:
+                heard[row, at[row]] = torch.as_tensor(turn.listener.message[row])
+                decided[row, at[row]] = int(listening.decision[row])
+
+    play(batched, TrainedSpeaker(pair.speaking, sampled), MemoryPlayer(pair.listening, sampled), SEEDS, watch)
+    return said, heard, decided
+
+
+def uniforms(role: str, name: str, games: int, count: int, first: int) -> Tensor:
+    """Return the numbers that a player draws by in each game, [B, count, G]: at its step `first`, then every third."""
+    streams = EpisodeStreams.of_seeds(SEEDS).within("player", role)
+    drawn = [streams.uniform(name, (count,), (3 * game + first) * count) for game in range(games)]
+    return torch.as_tensor(np.stack(drawn, -1))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sampled", [False, True])
+@pytest.mark.parametrize("speaker", list(SPEAKERS))
+def test_a_pair_plays_step_by_step_as_on_dealt_episodes(speaker: str, sampled: bool) -> None:
+    pair = trained(**SPEAKERS[speaker])
+    said, heard, decided = played(pair, GAME, sampled)
+    games, names = deal_silent(GAME, SEEDS)
+    count = games.there.shape[1]
+    dimensions, by = pair.speaking.likeliest_dimensions(len(SEEDS)), None
+    if sampled:
+        dimensions = pair.speaking.draw_dimensions(uniforms(SPEAKER, "dimensions", 1, 3, 1)[..., 0])
+        by = uniforms(SPEAKER, "say", count, 3, 1)
+    tokens = pair.speaking.speak(pair.speaking.recall(games.shown, dimensions), by)
+    messages = hear(tokens, names)
+    with torch.no_grad():
+        chances = pair.listening(replace(games, messages=messages)).softmax(-1)
+    chosen = pick(chances, uniforms(LISTENER, "decide", count, 1, 2)[:, 0]) if sampled else chances.argmax(-1)
+    assert torch.equal(tokens.mT[games.there] + 1, said[games.there])
+    assert torch.equal(messages[games.there], heard[games.there])
+    assert torch.equal(chosen[games.there], decided[games.there])
+
+
+@pytest.mark.slow
+def test_played_and_dealt_scores_are_equal() -> None:
+    pair = trained()
+    games = BatchedGame(GAME, episodes=20)
+    scores = play(games, pair.speaker(), pair.listener(), episode_seeds(7, 20))
+    assert pair.read(20, seed=7)["zsct"] == pytest.approx(float(scores.zsct.mean()))
+    assert pair.read(20, seed=7)["support"] == pytest.approx(float(scores.support.mean()))
+
+
+def test_a_new_episode_begins_with_nothing_in_memory() -> None:
+    """With autoreset, the players forget at the first observation of an episode."""
+    pair = trained()
+    game = BatchedGame(GAME, episodes=2, autoreset=True)
+    turn = game.reset(seed=5)
+    speaker = TrainedSpeaker(pair.speaking)
+    speaker.begin(seat_of(game))
+    while not turn.done[0]:
+        turn = game.step(speaker.act(turn.speaker).message)
+    assert speaker.memory.known[0].sum() == game.games[0]
+    turn = game.step(speaker.act(turn.speaker).message)  # begins the next episode
+    game.step(speaker.act(turn.speaker).message)
+    assert speaker.memory.known[0].sum() == 1
+
+
+def seat_of(game: BatchedGame) -> Any:
+    from icy.s2b.players.interface import Seat
+
+    return Seat(game.settings, game.episodes, EpisodeStreams.of_seeds(game.seeds))
+
+
+# -- what is dealt and heard -------------------------------------------------------------------------------------------
+
+
+def test_silent_games_are_those_of_a_fixed_speaker_without_a_word() -> None:
+    games, heard = deal_silent(GAME, SEEDS)
+    spoken = deal_games(GAME, SEEDS, "posdis")
+    for name in ("stimuli", "shown", "answers", "query", "there", "sizes"):
+        assert torch.equal(getattr(games, name), getattr(spoken, name))
+    assert not games.messages.any()
+    batched = BatchedGame(GAME, episodes=len(SEEDS))
+    batched.reset(seeds=SEEDS)
+    assert np.array_equal(heard, batched.heard_as)
+
+
+def test_one_hots_are_heard_as_their_tokens_are() -> None:
+    _, heard = deal_silent(GAME, SEEDS)
+    tokens = torch.randint(0, GAME.vocab_size, (len(SEEDS), 3, 7), generator=torch.Generator().manual_seed(1))
+    messages = hear(tokens, heard)
+    straight = hear_straight(torch.nn.functional.one_hot(tokens, GAME.vocab_size).float(), heard)
+    assert messages.shape == (len(SEEDS), 7, 3)
+    assert torch.equal(straight.argmax(-1), messages)
+    assert (messages > 0).all()  # the end is never said
+    pair = PairLearning(GAME, FEW)
+    stimuli = torch.zeros(len(SEEDS), 7, 3)
+    assert torch.allclose(pair.listening.entries(stimuli, straight), pair.listening.entries(stimuli, messages))
+
+
+# -- rewards and advantages --------------------------------------------------------------------------------------------
+
+
+def test_returns_are_discounted_sums_of_later_rewards() -> None:
+    assert torch.allclose(returns(torch.tensor([[1.0, 0.0, -2.0]]), 0.5), torch.tensor([[0.5, -1.0, -2.0]]))
+
+
+def test_mistakes_cost_in_the_query_alone_and_nothing_counts_behind_the_end() -> None:
+    games, _ = deal_silent(GAME, SEEDS)
+    wrong, right = (rewards(torch.full_like(games.there, what), games) for what in (False, True))
+    assert torch.equal(right, games.there.float())
+    assert torch.equal(wrong, -2.0 * games.query)
+    assert not wrong[~games.there].any()
+
+
+def test_advantages_are_free_of_what_the_games_left_explain() -> None:
+    """With the same reward in every game of a phase, nothing is left to explain."""
+    games, _ = deal_silent(GAME, range(64))
+    reward = games.there * 1.0 + games.query * 2.0
+    noise = torch.randn(reward.shape, generator=torch.Generator().manual_seed(0)) * games.there
+    assert not less_phase_mean(reward, games)[games.there].abs().max() > 1e-6
+    better = advantages(returns(1000 * reward + noise, 0.9), games, 0.9)[games.there]
+    assert better.mean().abs() < 0.05
+    assert better.std() == pytest.approx(1.0, abs=0.01)
+    expected = returns(noise, 0.9)[games.there]
+    assert torch.corrcoef(torch.stack([better, expected]))[0, 1] > 0.95
+
+
+def test_entropy_of_equal_choices_is_the_logarithm_of_their_number() -> None:
+    assert entropy(torch.full((1, 4), 0.25).log()).item() == pytest.approx(np.log(4))
+
+
+# -- what is said ------------------------------------------------------------------------------------------------------
+
+
+def test_a_token_for_all_numbers_is_compositional_and_not_distinct() -> None:
+    """Every position says whether its number is above 0, which tells three values apart no more than two."""
+    pair = PairLearning(GAME, replace(FEW, speaker=SpeakerSettings(memory=False, alignment="fixed")))
+    with torch.no_grad():
+        for weights in pair.speaking.parameters():
+            weights.zero_()
+        pair.speaking.guess[0].weight[0, 0] = 1.0  # of numbers above 0
+        pair.speaking.guess[2].weight[1, 0] = 1.0  # another token
+    found = pair.language(10)
+    assert found["posdis"] == 1
+    assert 0 < found["distinct"] < 1
+
+
+# -- training ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("estimator", ["reinforce", "gumbel"])
+def test_killed_and_resumed_equals_uninterrupted(estimator: str, tmp_path: Path) -> None:
+    settings = replace(FEW, estimator=estimator)
+    whole, first, second = (PairLearning(GAME, settings) for _ in range(3))
+    whole.run(6)
+    first.run(3)
+    torch.save(first.state(), tmp_path / "pair.pt")
+    second.load(torch.load(tmp_path / "pair.pt", weights_only=True))
+    second.run(3)
+    assert second.updates == 6
+    assert second.observations == whole.observations > first.observations
+    for player in ("speaker", "listener"):
+        one, other, part = (pair.networks()[player].state_dict() for pair in (whole, second, first))
+        assert all(torch.equal(one[name], other[name]) for name in one)
+        assert not all(torch.equal(one[name], part[name]) for name in one)
+
+
+def test_a_state_of_other_settings_is_refused() -> None:
+    with pytest.raises(IncompatibleError, match="other settings"):
+        PairLearning(GAME, replace(FEW, entropy=0.5)).load(PairLearning(GAME, FEW).state())
+
+
+def test_training_leaves_the_generator_of_torch_alone() -> None:
+    torch.manual_seed(3)
+    expected = torch.rand(1)
+    torch.manual_seed(3)
+    PairLearning(GAME, FEW).run(1)
+    assert torch.equal(torch.rand(1), expected)
+
+
+def test_every_part_learns() -> None:
+    pair = PairLearning(GAME, FEW)
+    before = {n: p.clone() for who in pair.networks().values() for n, p in who.named_parameters()}
+    pair.run(2)
+    after = {n: p for who in pair.networks().values() for n, p in who.named_parameters()}
+    assert [n for n in before if torch.equal(before[n], after[n])] == []
+
+
+def test_what_counts_as_new_and_the_alignment_have_learning_rates_of_their_own() -> None:
+    pair = PairLearning(GAME, replace(FEW, alignment_rate=7.0, memory_rate=3.0))
+    times = {p: group["times"] for group in pair.optimiser.param_groups for p in group["params"]}
+    assert len(times) == sum(1 for who in pair.networks().values() for _ in who.parameters())
+    assert times[pair.speaking.alignment] == times[pair.listening.alignment] == 7
+    assert times[pair.speaking.new] == times[pair.speaking.sharpness] == 3
+    assert {times[p] for name, p in pair.listening.named_parameters() if name != "alignment"} == {1}
+
+
+@pytest.mark.slow
+def test_a_deaf_listener_is_at_chance_whatever_it_learns() -> None:
+    pair = PairLearning(GAME, replace(FEW, listener=MemorySettings(deaf=True)))
+    pair.run(30)
+    assert pair.read(400)["zsct"] == pytest.approx(0.5, abs=0.03)
+
+
+def test_an_unknown_estimator_is_refused() -> None:
+    with pytest.raises(UnknownNameError, match="reinforce"):
+        PairSettings(estimator="reinforced")
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"rate": -1.0}, "above 0"),
+        ({"temperature": 0.0}, "above 0"),
+        ({"warmup": -2}, "at least 0"),
+        ({"entropy": -1.0}, "at least 0"),
+        ({"decay": 7.0}, "at most 1"),
+        ({"discount": 1.1}, "at most 1"),
+    ],
+)
+def test_settings_that_cannot_be(given: dict[str, Any], why: str) -> None:
+    (name,) = given
+    with pytest.raises(InvalidSettingError, match=f"{name} must be .*{why}"):
+        PairSettings(**given)
+
+
+@pytest.mark.parametrize("given", [{"heads": 0}, {"width": 0}, {"hidden": 0}, {"scale": -1.0}])
+def test_speakers_that_cannot_be(given: dict[str, Any]) -> None:
+    with pytest.raises(InvalidSettingError, match=f"{next(iter(given))} of the speaker"):
+        SpeakerSettings(**given)
+
+
+@pytest.mark.parametrize("given", [{"feedback": False}, {"listener_messages": True}])
+def test_games_that_cannot_be_dealt_are_refused_at_the_beginning(given: dict[str, Any]) -> None:
+    with pytest.raises(IncompatibleError, match="Dealt games"):
+        PairLearning(replace(GAME, **given))
+
+
+@pytest.mark.stress
+def test_a_pair_learns_by_reward_alone() -> None:
+    torch.set_num_threads(1)
+    pair = PairLearning(GAME, PairSettings(updates=900))
+    pair.run(900)
+    assert pair.read(500)["zsct"] > 0.9
+    spoken = evaluate(TrainedSpeaker(pair.speaking), MemoryPlayer(pair.listening), GAME, episodes=200, seeds=1)
+    assert float(spoken.table()["zsct"][0]) > 0.9

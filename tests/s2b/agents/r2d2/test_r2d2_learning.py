@@ -1,0 +1,385 @@
+"""R2D2, alone and with two players: published settings, targets by hand, resuming to the bit, and learning."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from icy.core.errors import IncompatibleError, InvalidSettingError, UnknownNameError
+from icy.core.registry import LISTENER, SPEAKER
+from icy.s2b import GameSettings
+from icy.s2b.agents.cores import make_core
+from icy.s2b.agents.networks.actions import NEVER
+from icy.s2b.agents.networks.network import NetworkSettings
+from icy.s2b.agents.networks.reconstruction import ReconstructionSettings
+from icy.s2b.agents.r2d2.r2d2_learning import R2D2Learning, R2D2Settings
+from icy.s2b.agents.r2d2.replay import Sequences
+
+GAME = GameSettings(dimensions=2, most=2)
+SMALL = NetworkSettings.preset("near32", stimulus=(8,), message=(8,), options={"sizes": (8,)})
+FEW = R2D2Settings(
+    network=SMALL, observations=480, observations_per_update=16, least=64, actors=4, length=8, overlap=4, burn_in=4,
+    steps=2, capacity=320, batch=4, rate=1e-2, target_interval=5,
+)  # fmt: skip
+BOTH = replace(FEW, players="both", sad=True)
+KINDS: dict[str, R2D2Settings] = {
+    "listener": FEW,
+    "beside random": replace(FEW, speaker="random", target="soft", tail="short", greedy="raw"),
+    "beside holistic, held": replace(FEW, speaker="holistic", network=replace(SMALL, hold=True)),
+    "both": replace(BOTH, reconstruction=ReconstructionSettings(hidden=8, message=True)),
+    "two networks": replace(BOTH, shared=False),
+    "DCEM": replace(FEW, network=NetworkSettings.preset("near32", core="DCEM", capacity=4, stimulus=(4,))),
+}
+
+
+def saved(learning: R2D2Learning) -> dict[str, Any]:
+    """The state, through a file that holds nothing but tensors, numbers and text."""
+    held = io.BytesIO()
+    torch.save(learning.state(), held)
+    held.seek(0)
+    found: dict[str, Any] = torch.load(held, weights_only=True)
+    return found
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two states are the same to the bit."""
+    if isinstance(one, Tensor):
+        return torch.equal(one, other)
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, (list, tuple)):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one == other)
+
+
+# -- resuming ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("kind", [k if k != "DCEM" else pytest.param(k, marks=pytest.mark.slow) for k in KINDS])
+def test_killed_and_resumed_equals_uninterrupted(kind: str) -> None:
+    settings = KINDS[kind]
+    whole, first = (R2D2Learning(GAME, settings, seed=3) for _ in range(2))
+    whole.run(100)
+    first.run(7)
+    again = R2D2Learning(GAME, settings, seed=3)
+    again.load(saved(first))
+    assert again.updates == 7
+    while not again.done:
+        again.run(9)
+    assert again.observations == whole.observations == 480
+    assert again.updates == whole.updates == whole.total == 27
+    assert int(whole.state()["game"]["episodes"][0]) > 1
+    assert same(whole.state(), again.state())
+
+
+def test_a_state_does_not_change_as_training_goes_on() -> None:
+    learning = R2D2Learning(GAME, FEW)
+    learning.run(3)
+    state, held = learning.state(), saved(learning)
+    learning.run(3)
+    assert same(state["replay"], held["replay"])
+    assert same(state["agents"], held["agents"])
+
+
+def test_a_state_of_other_settings_is_refused() -> None:
+    with pytest.raises(IncompatibleError, match="other settings"):
+        R2D2Learning(GAME, FEW).load(R2D2Learning(GAME, replace(FEW, eta=0.5)).state())
+
+
+def test_another_seed_is_another_training() -> None:
+    one, other = R2D2Learning(GAME, FEW, seed=1), R2D2Learning(GAME, FEW, seed=2)
+    assert one.run(2) != other.run(2)
+
+
+# -- what is recorded --------------------------------------------------------------------------------------------------
+
+
+def recorded(settings: R2D2Settings, game: GameSettings = GAME, steps: int = 60) -> dict[str, Tensor]:
+    """What the replay holds of so many steps of actors that have not learned, [T, E, ...]."""
+    learning = R2D2Learning(game, replace(settings, capacity=10_000))
+    for _ in range(steps):
+        learning.step()
+    found: dict[str, Tensor] = {name: held[:steps] for name, held in learning.replay.state()["steps"].items()}
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shared", [True, False])
+def test_only_legal_actions_are_taken(shared: bool) -> None:
+    settings = replace(BOTH, shared=shared, explore=1.0, explore_exponent=0.0)
+    learning = R2D2Learning(GAME, settings)
+    held = recorded(settings)
+    for agent in learning.agents:
+        for role in agent.roles:
+            legal = agent.actions.legal_where(held[f"{role}.speak"], held[f"{role}.decide"])
+            chosen = held[f"{role}.chosen"]
+            assert legal.gather(-1, chosen).all()
+            assert len(chosen.unique()) > 3 - (role == LISTENER)
+    for _ in range(20):
+        learning.step()
+    assert [int(count.sum()) for count in learning._batched.illegal.values()] == [0, 0]
+
+
+def test_choices_and_rewards_of_an_episode_follow_each_other() -> None:
+    held = recorded(FEW)
+    fresh, ends, counts = held["listener.fresh"], held["ends"], held["counts"]
+    assert fresh[0].all()
+    assert fresh[1:].any()
+    assert torch.equal(fresh[1:], ~counts[:-1])  # behind an ended step, which counts for nothing, another begins
+    assert torch.equal(ends[:-1] & counts[:-1], ~counts[1:])
+    going = ~fresh[1:]
+    assert torch.equal(held["listener.previous"][1:][going], held["listener.chosen"][:-1][going])
+    assert torch.equal(held["listener.earned"][1:][going], held["gained"][:-1][going])
+    assert (held["listener.previous"][fresh] == NEVER).all()
+    assert not held["gained"][~counts].any()
+
+
+@pytest.mark.slow
+def test_nothing_is_told_where_an_episode_begins() -> None:
+    held = recorded(BOTH)
+    learning = R2D2Learning(GAME, BOTH)
+    for role, other in ((SPEAKER, LISTENER), (LISTENER, SPEAKER)):
+        told, fresh = held[f"{role}.told"], held[f"{role}.fresh"]
+        assert (told[fresh] == NEVER).all()
+        assert (told[~fresh] != NEVER).all()
+        seen = learning.agents[0].observation(held)
+        extra = seen.extra.unflatten(1, (2, -1))[:, learning.agents[0].roles.index(role)]
+        assert not extra[fresh].any()
+        assert extra[~fresh].sum(-1).unique().tolist() == [2.0]  # the choice, and which player it is of
+        never_explores = replace(BOTH, explore=0.0)
+        greedy = recorded(never_explores)
+        going = ~greedy[f"{role}.fresh"][1:]
+        assert torch.equal(greedy[f"{role}.told"][1:][going], greedy[f"{other}.chosen"][:-1][going])
+
+
+def test_what_is_told_is_greedy_even_where_the_other_explores() -> None:
+    settings = replace(BOTH, explore=1.0, explore_exponent=0.0)
+    learning, seen = R2D2Learning(GAME, settings), []
+    for _ in range(12):
+        learning.step()
+        seen.append(learning._greedy[SPEAKER])
+    held = learning.replay.state()["steps"]
+    for step in range(1, 12):
+        going = ~held["listener.fresh"][step]
+        assert torch.equal(held["listener.told"][step][going], seen[step - 1][going])
+    assert not torch.equal(torch.stack(seen), held["speaker.chosen"][:12])
+
+
+def test_a_stored_state_and_the_burn_in_are_as_unrolling_from_the_start() -> None:
+    """With weights that have not changed, the values of a sequence are those that its actor saw."""
+    settings = replace(BOTH, length=8, burn_in=3)
+    learning = R2D2Learning(GAME, settings)
+    for _ in range(40):
+        learning.step()
+    agent = learning.agents[0]
+    held = {name: value[:40] for name, value in learning.replay.state()["steps"].items()}
+    (scores, _), _ = agent.network.unroll(agent.observation(held), agent.network.start(8))
+    by_role = scores.unflatten(1, (2, 4))  # [T, role, actor, option]
+    drawn = learning.replay.draw(16, torch.Generator().manual_seed(1))
+    told = learning._unrolled(agent, drawn)
+    for i, place in enumerate(drawn.places.tolist()):
+        first, actor = place // 4 * 4 + 3, place % 4
+        expected = by_role[first : first + 5, :, actor]
+        torch.testing.assert_close(told.scores.unflatten(1, (2, 16))[:, :, i], expected)
+        torch.testing.assert_close(told.targets.unflatten(1, (2, 16))[:, :, i], expected)
+
+
+# -- targets -----------------------------------------------------------------------------------------------------------
+
+
+def errors_by_hand(learning: R2D2Learning, drawn: Sequences, double: bool, legal: bool) -> Tensor:
+    """The sum over players of their targets less their values, step by step; NaN where nothing is learned."""
+    s, (agent,) = learning.settings, learning.agents
+    seen, chosen = agent.observation(drawn.steps), agent.choices(drawn.steps)
+    start = agent.states(drawn.states)
+    online, target = (n.unroll(seen, start)[0].scores.detach() for n in (agent.network, agent.target))
+    found = torch.full((s.length, s.batch), float("nan"))
+    for row in range(s.batch):
+        for t in range(s.burn_in, s.length):
+            if not drawn.steps["counts"][t, row]:
+                continue
+            total = 0.0
+            for role in range(len(agent.roles)):
+                column, reward, at = role * s.batch + row, 0.0, t
+                for k in range(s.steps):
+                    reward += s.discount**k * float(drawn.steps["gained"][at, row])
+                    at += 1
+                    if drawn.steps["ends"][at - 1, row] or at == s.length:
+                        break
+                ended = bool(drawn.steps["ends"][at - 1, row])
+                if not ended and (at == s.length or at - t < s.steps):
+                    total = float("nan")
+                    break
+                worth = 0.0
+                if not ended:
+                    ranked = online if double else target
+                    some = seen.legal[at, column] if legal else torch.ones_like(seen.legal[at, column])
+                    best = int(ranked[at, column].masked_fill(~some, -torch.inf).argmax())
+                    worth = s.discount**s.steps * float(target[at, column, best])
+                total += reward + worth - float(online[t, column, int(chosen[t, column])])
+            found[t, row] = total
+    return found[s.burn_in :]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("double", "greedy"), [(True, "legal"), (True, "raw"), (False, "legal")])
+@pytest.mark.parametrize("players", ["listener", "both"])
+def test_targets_of_one_player_and_of_the_sum_of_two(players: Any, double: bool, greedy: Any) -> None:
+    settings = replace(
+        FEW, players=players, double=double, greedy=greedy, length=10, burn_in=3, steps=3, discount=0.9, batch=12
+    )
+    learning = R2D2Learning(GAME, settings)
+    learning.run(8)  # of which the target network has seen five
+    drawn = learning.replay.draw(12, torch.Generator().manual_seed(2))
+    errors, counted, others = learning._errors(drawn)
+    expected = errors_by_hand(learning, drawn, double, greedy == "legal")
+    assert others == []
+    assert torch.equal(counted, ~expected.isnan())
+    assert (drawn.steps["ends"][3:] & counted).any()
+    torch.testing.assert_close(errors.detach()[counted], expected[counted], atol=1e-5, rtol=1e-4)
+
+
+def test_the_loss_is_weighed_and_clipped() -> None:
+    learning = R2D2Learning(GAME, replace(FEW, clip=1e-3))
+    while learning.observations < learning.settings.first_update:
+        learning.step()
+    drawn = learning.replay.draw(4, torch.Generator().manual_seed(2))
+    errors, counted, _ = learning._errors(drawn)
+    drawn.weights[:] = torch.tensor([1.0, 0.5, 0.25, 0.125])
+    learning.replay.draw = lambda *_: drawn  # type: ignore[method-assign]
+    loss = learning.learn()
+    expected = 0.5 * (errors.detach().square() * counted * drawn.weights).sum() / errors.numel()
+    torch.testing.assert_close(torch.tensor(loss), expected)
+    gradient = torch.cat([w.grad.flatten() for w in learning.weights if w.grad is not None])
+    assert float(gradient.norm()) == pytest.approx(1e-3, rel=1e-3)
+
+
+def test_the_target_network_follows() -> None:
+    hard, soft = (R2D2Learning(GAME, replace(FEW, target=way, target_interval=4)) for way in ("hard", "soft"))
+    before = hard.agents[0].target.head.value.weight.clone()
+    hard.run(3)
+    assert torch.equal(hard.agents[0].target.head.value.weight, before)
+    assert not torch.equal(hard.agents[0].network.head.value.weight, before)
+    hard.run(1)
+    assert torch.equal(hard.agents[0].target.head.value.weight, hard.agents[0].network.head.value.weight)
+    before = soft.agents[0].target.head.value.weight.clone()
+    soft.run(1)
+    now = soft.agents[0].network.head.value.weight.detach()
+    torch.testing.assert_close(soft.agents[0].target.head.value.weight, 0.75 * before + 0.25 * now)
+
+
+def test_actors_explore_differently() -> None:
+    learning = R2D2Learning(GAME, replace(FEW, actors=3, explore=0.4, explore_exponent=2.0))
+    torch.testing.assert_close(learning._exploring, 0.4 ** torch.tensor([1.0, 2.0, 3.0]))
+
+
+def test_reconstruction_reaches_the_core_at_its_period() -> None:
+    settings = replace(FEW, reconstruction=ReconstructionSettings(hidden=8, period=3))
+    learning = R2D2Learning(GAME, settings)
+    assert set(learning.read(4)) == {"zsct", "support", "reconstructed"}
+    learning.run(1)
+    losses = []
+    for _ in range(5):
+        *_, others = learning._errors(learning.replay.draw(4, torch.Generator().manual_seed(0)))
+        losses.append(len(others))
+        if others:
+            learning.optimiser.zero_grad()
+            others[0].backward()
+            core = [w.grad for w in learning.agents[0].network.core.parameters()]
+            assert all(grad is not None and grad.any() for grad in core)
+            assert learning.agents[0].network.head.value.weight.grad is None
+        learning.learn()
+    assert losses == [0, 0, 1, 0, 0]
+
+
+# -- settings ----------------------------------------------------------------------------------------------------------
+
+
+def test_settings_as_published() -> None:
+    """s2b-facts 10.1 to 10.3."""
+    papers, later = (R2D2Settings.preset(name) for name in ("metarg22", "near32"))
+    names = ("actors", "length", "overlap", "burn_in", "steps", "capacity", "priority", "importance", "discount",
+             "batch", "rate", "adam_epsilon", "clip", "eta", "target", "target_interval", "greedy")  # fmt: skip
+    assert [getattr(papers, name) for name in names] == [
+        32, 20, 10, 10, 3, 50_000, 0.9, 0.6, 0.997, 32, 6.25e-5, 1e-12, 5.0, 0.9, "hard", 2500, "legal",
+    ]  # fmt: skip
+    assert (later.length, later.burn_in, later.steps, later.batch, later.capacity) == (40, 20, 7, 64, 10_000)
+    assert (later.target, later.rate, later.discount, later.greedy) == ("soft", 6.25e-5, 0.997, "raw")
+    assert later.network.core == "LSTM-512"
+    assert R2D2Settings.preset("metarg24") == papers  # MetaRG22, table 3; MetaRG24, table 5
+    assert (papers.network.stimulus, papers.network.joint) == ((512, 256, 128), (512, 256, 256))
+    assert make_core(papers.network.core, 20).output == 128
+    assert papers.double
+    assert papers.network.head == "dueling"
+
+
+@pytest.mark.slow
+def test_updates_follow_from_observations() -> None:
+    settings = replace(FEW, observations=1000, observations_per_update=100, least=200)
+    assert settings.updates == 9
+    learning = R2D2Learning(GAME, settings)
+    learning.run(1)
+    assert learning.observations == 200
+    learning.run(100)
+    assert (learning.updates, learning.observations, learning.done) == (9, 1000, True)
+    assert learning.run(5) == 0.0
+    assert replace(settings, observations=199).updates == 0
+    often = R2D2Learning(GAME, replace(FEW, observations_per_update=1))
+    often.run(9)
+    assert often.observations == 64 + 8
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "said"),
+    [
+        ({"players": "speaker"}, UnknownNameError, "players that learn"),
+        ({"target": "softly"}, UnknownNameError, "did you mean soft"),
+        ({"speaker": "posdi"}, UnknownNameError, "did you mean posdis"),
+        ({"sad": True}, InvalidSettingError, "cannot be told"),
+        ({"burn_in": 7}, InvalidSettingError, "leaves none to learn from"),
+        ({"eta": 1.5}, InvalidSettingError, "eta must be .* at most 1"),
+        ({"observations_per_update": 0}, InvalidSettingError, "observations_per_update"),
+    ],
+)
+def test_settings_that_cannot_be(changes: dict[str, Any], error: type[Exception], said: str) -> None:
+    with pytest.raises(error, match=said):
+        replace(FEW, **changes)
+
+
+def test_a_preset_that_is_not() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean metarg"):
+        R2D2Settings.preset("metarg2")
+
+
+# -- learning ----------------------------------------------------------------------------------------------------------
+
+
+EASY = GameSettings(dimensions=2, most=2, permutation=False)
+QUICK = R2D2Settings(
+    network=NetworkSettings.preset("near32", stimulus=(32,), message=(32,), options={"sizes": (32,)}),
+    observations=20_000, observations_per_update=64, least=1_000, length=12, overlap=8, burn_in=4, steps=2, rate=2e-3,
+    capacity=20_000, target_interval=100, tail="short", discount=0.5,
+)  # fmt: skip
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("deaf", [False, True])
+def test_a_listener_learns_words_that_stay_the_same(deaf: bool) -> None:
+    learning = R2D2Learning(EASY, replace(QUICK, network=replace(QUICK.network, deaf=deaf)))
+    learning.run(learning.total)
+    found = learning.read(200)["zsct"]
+    assert 0.4 < found < 0.6 if deaf else found > 0.95
+
+
+@pytest.mark.stress
+def test_two_players_come_to_agree_on_words() -> None:
+    learning = R2D2Learning(EASY, replace(QUICK, players="both", observations=100_000))
+    learning.run(learning.total)
+    found = learning.read(200)
+    assert min(found["zsct"], found["support"]) > 0.8

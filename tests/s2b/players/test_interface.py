@@ -1,0 +1,50 @@
+"""Players of one's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import icy
+from icy.core.errors import IcyError
+from icy.core.registry import register_listener, registry
+from icy.s2b import Action, Player, evaluate
+
+
+class Yes(Player):
+    """Says yes."""
+
+    def acting(self, seen: Any) -> Action:
+        return Action(decision=np.zeros(self.seat.episodes, dtype=int))
+
+
+def test_a_strangers_player_plays_by_name_or_as_it_is() -> None:
+    register_listener("yes", source="a test")(Yes)
+    try:
+        assert "listener/yes" in icy.list_players("*yes")
+        named = evaluate("posdis", "yes", episodes=5, seeds=1)
+        own = evaluate("posdis", Yes(), episodes=5, seeds=1)
+        assert named.table().equals(own.table())
+        assert (named.listener, own.listener) == ("yes", "Yes")
+    finally:
+        registry._entries.pop(("listener", "yes"))
+
+
+def test_an_answer_that_is_no_action_is_said() -> None:
+    class Wrong(Player):
+        def acting(self, seen: Any) -> Any:
+            return np.zeros(self.seat.episodes)
+
+    with pytest.raises(IcyError, match="answers with an Action, not with ndarray"):
+        evaluate("posdis", Wrong(), episodes=2, seeds=1)
+
+
+def test_players_without_privileges_do_not_see_the_game() -> None:
+    class Curious(Player):
+        def acting(self, seen: Any) -> Action:
+            return Action(decision=self.game.answer)
+
+    with pytest.raises(IcyError, match="is privileged and must be given the game"):
+        evaluate("posdis", Curious(), episodes=2, seeds=1)
