@@ -297,7 +297,7 @@ def _named(*tables: pd.DataFrame) -> list[pd.DataFrame]:
     sizes = len({hidden for table in tables for _, hidden, _ in table.index}) > 1
     found = []
     for table in tables:
-        names = [model_label(*key, sizes) for key in table.index]
+        names = [model_label(model, hidden, options, sizes) for model, hidden, options in table.index]
         found.append(table.set_axis(pd.Index(names, name="model")))
     return found
 
