@@ -391,7 +391,7 @@ def _agreement_share(cell: Row) -> float:
     if math.isnan(cell["published_error"]) or math.isnan(cell["icy_error"]):
         return CONFIDENCE  # one of the two has the other's error, and the distance is Student's t
     ours = int(cell["seeds"])
-    theirs = ours if pd.isna(cell["n"]) else int(cell["n"])
+    theirs: int = ours if pd.isna(cell["n"]) else int(cell["n"])
     return agreement_share(ours, theirs) if min(ours, theirs) > 1 else CONFIDENCE
 
 
