@@ -69,9 +69,9 @@ class Look:
         """Return its entry in a legend: a mark of a size in points, with or without its line."""
         from matplotlib.lines import Line2D
 
-        dash = self.dash if line else ""
-        mark = {"marker": self.marker, "markersize": size, "markerfacecolor": self.face, **more}
-        return Line2D([], [], color=self.colour, linestyle=dash, label=label, **mark)
+        mark = {"marker": self.marker, "markersize": size, "markerfacecolor": self.face}
+        look: Facts = {**mark, "color": self.colour, "linestyle": self.dash if line else "", **more}
+        return Line2D([], [], label=label, **look)
 
 
 GRAMMARS = {

@@ -297,9 +297,12 @@ def _named(*tables: pd.DataFrame) -> list[pd.DataFrame]:
     sizes = len({hidden for table in tables for _, hidden, _ in table.index}) > 1
     found = []
     for table in tables:
-        names = []
-        for model, hidden, options in table.index:
-            more = ", ".join([*([f"E={hidden}"] if sizes else []), *([options] if options else [])])
-            names.append(f"{model} ({more})" if more else str(model))
+        names = [model_label(model, hidden, options, sizes) for model, hidden, options in table.index]
         found.append(table.set_axis(pd.Index(names, name="model")))
     return found
+
+
+def model_label(model: str, hidden: object, options: str, sizes: bool) -> str:
+    """Return the name of a model with its options, and with its hidden size where models differ in it (`sizes`)."""
+    more = ", ".join([f"E={hidden}"] * sizes + [options] * bool(options))
+    return f"{model} ({more})" if more else str(model)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ import pandas as pd
 
 from icy.analysis import style
 from icy.analysis.plots.panels import error_lengths
+from icy.analysis.row_types import Facts
 from icy.analysis.table_cells import LEAST_RATIO
 from icy.core.text import counted
 
@@ -53,7 +54,7 @@ class Placement:
     measure: str
     setting: str
     atlas: str
-    about: Mapping[str, object]
+    about: Facts
     cut: bool = False
     spreads: pd.DataFrame | None = None
     cap: float = math.inf

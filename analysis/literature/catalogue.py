@@ -165,11 +165,6 @@ def published_sources() -> dict[str, dict[str, str]]:
     return {key: {name: one[name] for name in ("name", "citation")} for key, one in _file()["source"].items()}
 
 
-def published_findings() -> list[PublishedFinding]:
-    """Return the tables and figures without numbers in icy, paper by paper."""
-    return list(_findings())
-
-
 def published_names() -> list[PublishedName]:
     """Return every table and figure of the papers by each of its names, paper by paper, in the order of their numbers.
 
@@ -188,7 +183,7 @@ def published_names() -> list[PublishedName]:
 
 
 def _entries() -> list[PublishedTable | PublishedFinding]:
-    return [*_catalogue(), *_findings()]
+    return [*_catalogue(), *published_findings()]
 
 
 def _place(one: PublishedName) -> tuple[int, bool, str, int]:
@@ -354,7 +349,8 @@ def _catalogue() -> tuple[PublishedTable, ...]:
 
 
 @cache
-def _findings() -> tuple[PublishedFinding, ...]:
+def published_findings() -> tuple[PublishedFinding, ...]:
+    """Return the tables and figures without numbers in icy, paper by paper."""
     found = _file()
     whole = found["finding"]
     for source in found["source"].values():

@@ -179,12 +179,8 @@ def _summary(runs: pd.DataFrame | None) -> dict[str, float]:
         return found
     values = good["value"].astype(float)
     counts = {"seeds": len(good), "failed": int(failed.sum()), "tried": len(runs)}
-    return {
-        "icy": values.mean(),
-        "icy_error": values.sem(),
-        **counts,
-        "cut": int(good["cut"].sum() if "cut" in good else 0),
-    }
+    cut = int(good["cut"].sum()) if "cut" in good else 0
+    return {"icy": float(values.mean()), "icy_error": float(values.sem()), **counts, "cut": cut}  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, repr=False)
@@ -394,8 +390,9 @@ def _agreement_share(cell: Row) -> float:
     """Return the probability that a cell agrees if the runs of both have one distribution."""
     if math.isnan(cell["published_error"]) or math.isnan(cell["icy_error"]):
         return CONFIDENCE  # one of the two has the other's error, and the distance is Student's t
-    runs = cell["seeds"] if pd.isna(cell["n"]) else cell["n"]
-    return agreement_share(int(cell["seeds"]), int(runs)) if min(cell["seeds"], runs) > 1 else CONFIDENCE
+    ours = int(cell["seeds"])
+    theirs: int = ours if pd.isna(cell["n"]) else int(cell["n"])
+    return agreement_share(ours, theirs) if min(ours, theirs) > 1 else CONFIDENCE
 
 
 def _agree_if_off(known: pd.DataFrame) -> float:

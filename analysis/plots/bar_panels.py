@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import MultipleLocator
-from numpy.typing import NDArray
 
 from icy.analysis import style
 from icy.analysis.row_types import Facts
@@ -179,7 +178,7 @@ def _panel(ax: Axes, part: ResultBlock, lines: Sequence[Line], grammar: str, spr
 def _bars(
     ax: Axes,
     along: str,
-    places: NDArray[np.float64],
+    places: Iterable[float],
     cells: Sequence[tuple[Line, TableCell | None]],
     part: ResultBlock,
     thick: float,

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from icy.analysis import style
-from icy.analysis.atlas.atlas import MODEL, SETTING, Atlas
+from icy.analysis.atlas.atlas import MODEL, SETTING, Atlas, model_label
 from icy.analysis.atlas.placement import LISTED_NEIGHBOURS, MIN_SHARED
 from icy.analysis.order import in_order
 from icy.analysis.plots.tradeoff_front import COMPOSITIONAL, NOISE
@@ -115,8 +115,7 @@ def _models(part: pd.DataFrame) -> list[tuple[list[str], str, pd.DataFrame]]:
     found = []
     for key, rows in part.groupby(MODEL, dropna=False, sort=False):
         model, hidden, options = map(str, key)  # type: ignore[call-overload]
-        more = ", ".join([*([f"E={hidden}"] if sizes else []), *([options] if options else [])])
-        found.append(([model, hidden, options], f"{model} ({more})" if more else model, rows))
+        found.append(([model, hidden, options], model_label(model, hidden, options, sizes), rows))
     return found
 
 

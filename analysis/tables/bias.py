@@ -499,12 +499,12 @@ def _unfinished(rows: Sequence[TableRow]) -> list[str]:
     ]
 
 
-def compared_notes(compare: Results | None, references: Collection[Reference], spread: str) -> list[str]:
+def compared_notes(compare: object, references: Collection[Reference], spread: str) -> list[str]:
     """Return what reference values and brackets mean, or that there are none; nothing if the table does not compare."""
     if compare is None:
         return []
     published = isinstance(compare, str)
-    named = [compare] if published and compare != PUBLISHED else []
+    named = [compare] if isinstance(compare, str) and compare != PUBLISHED else []
     sources = sorted({reference.source for reference in references} - {""}) or named
     what = f"what was published{f' in {listed(sources)}' if sources else ''}" if published else "the other results"
     if not references:

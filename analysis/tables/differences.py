@@ -200,8 +200,8 @@ def _upwards(cells: pd.DataFrame) -> pd.Series[bool]:
 def _line(cell: Series, runs: pd.DataFrame) -> list[str]:
     ratio = cell["measure"] == "ratio"
     interval = "" if pd.isna(cell["low"]) or cell["test"] != "t" else _interval(cell["low"], cell["high"], ratio)
-    p = "" if pd.isna(cell["p_holm"]) else f"{cell['p_holm']:.2g}"
-    effect = "" if pd.isna(cell["effect"]) else f"{cell['bound']} {_effect(cell['effect'], ratio)}".strip()
+    p: str = "" if pd.isna(cell["p_holm"]) else f"{cell['p_holm']:.2g}"
+    effect: str = "" if pd.isna(cell["effect"]) else f"{cell['bound']} {_effect(cell['effect'], ratio)}".strip()
     cuts = [runs[name].any() for name in ("first_cut", "second_cut")]
     means = [f"{cell[name]:.3f}{'†' if cut else ''}" for name, cut in zip(NAMES, cuts, strict=True)]
     return [*means, effect, interval, _by_seed(runs, ratio), p]

@@ -168,11 +168,6 @@ class BiasTable:
         """Grammars with a reference value in at least one row."""
         return {grammar for _, cells in self.rows for grammar, cell in cells.items() if cell.reference is not None}
 
-    @property
-    def beside(self) -> set[str]:
-        """Old name of `referenced`, until version 0.3."""
-        return self.referenced
-
     def head(self, grouped: bool = True) -> list[str]:
         """Return the headings of the columns.
 
