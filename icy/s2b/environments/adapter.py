@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from inspect import signature
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from icy.config.specs import names
 from icy.core.checks import true_or_false
@@ -52,7 +52,7 @@ def checked_mode(render_mode: str | None, modes: Sequence[str] = RENDER_MODES) -
 
 
 def settings_of(
-    kind: type[Settings], settings: Settings | None, given: Mapping[str, object], environment: type
+    kind: type[Settings], settings: Settings | None, given: Mapping[str, Any], environment: type
 ) -> Settings:
     """Return the settings of an environment, whole or by name.
 
@@ -140,7 +140,7 @@ class GameAdapter:
     def _no_illegal(self) -> dict[str, Array]:
         return {player: np.zeros(self.game.episodes, dtype=np.int64) for player in PLAYERS}
 
-    def step(self, given: Mapping[str, ArrayLike]) -> Turn:
+    def step(self, given: Mapping[str, object]) -> Turn:
         """Let both players act, by actions with a leading axis of episodes.
 
         Raises:
@@ -150,7 +150,7 @@ class GameAdapter:
         self._count_illegal(SPEAKER, speaker)
         return self._step(self.actions[SPEAKER].read(speaker).message, listener)
 
-    def act(self, actions: ArrayLike) -> Turn:
+    def act(self, actions: object) -> Turn:
         """Let the speaker inside act, and the listener by actions of its form.
 
         Raises:
