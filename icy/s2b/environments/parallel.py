@@ -198,7 +198,11 @@ class MetaReferentialGame(ParallelEnv):  # type: ignore[misc]
         turn = self.adapter.step(given)
         over, reward = bool(turn.done[0]), float(turn.reward[0])
         self.agents = [] if over else list(PLAYERS)
-        rewards, ended, cut = (dict.fromkeys(PLAYERS, value) for value in (reward, over, False))
+        rewards, ended, cut = (
+            dict.fromkeys(PLAYERS, reward),
+            dict.fromkeys(PLAYERS, over),
+            dict.fromkeys(PLAYERS, False),
+        )
         return self._observations(), rewards, ended, cut, self._infos()
 
     def state(self) -> Float32[NDArray[np.float32], " number"]:
