@@ -11,6 +11,9 @@ register_job_kind(
         "Train one model on several grammars, each compared with concat.",
         spec="icy.config.specs:ProbeSpec",
         jobs="icy.experiments.probe:probe_jobs",
+        train="icy.training.engine:train",
+        rehearse="icy.training.engine:rehearse",
+        work="icy.training.counting:work_of_task",
         source="Perkins21; Icy22",
         measures=("train_accuracy",),
         model="icy.training.probe_models:probe_model",
@@ -22,6 +25,8 @@ register_job_kind(
         "Train a sender and a receiver together.",
         spec="icy.config.specs:EndToEndSpec",
         jobs="icy.experiments.end_to_end:pair_jobs",
+        train="icy.training.pairs.train:train_pairs",
+        work="icy.training.counting:work_of_pair",
         source="Perkins21 tables 6, 11, 17, 18; Icy22 table 18, figure 7",
         result="icy.experiments.results:EndToEndResult",
         table="icy.analysis.tables.end_to_end:end_to_end_table",
@@ -30,7 +35,7 @@ register_job_kind(
         model="icy.training.pairs.model:kept_pair",
         measures=("sender_accuracy", "receiver_accuracy", "end_to_end_accuracy", "end_to_end_loss", "topsim"),
         curve=("steps", "accuracy", "loss", "topsim", "sender_accuracy", "receiver_accuracy"),
-        conventions="icy.training.pairs.conventions:pair_conventions",
+        conventions="icy.training.pairs.pair_job:pair_conventions",
         # A pair's further configuration depends on whether it was pre-trained, which varies within a row.
         row=(
             "model",

@@ -17,14 +17,16 @@ from icy.core.surroundings import standard_state
 from icy.core.text import counted, several
 from icy.experiments.trackers.make import watching
 from icy.grammars import expand_grammars
-from icy.models.factory import cannot_use
+from icy.models.creation import cannot_use
+from icy.training.combinations import jobs_of_each
 from icy.training.job import Replicate
-from icy.training.pairs.pair_job import PairEntry, PairJob, PairTask
+from icy.training.pairs.pair_job import PairJob
+from icy.training.tasks import PairEntry, PairTask
 
-from .combinations import jobs_of_each
 from .display import with_progress
 from .given_languages import GivenGrammars
 from .given_models import Models, with_model_names
+from .idle import without_idle
 from .plan import make_plan
 from .pretrained import with_kept_models
 from .results import EndToEndResult
@@ -86,7 +88,7 @@ spell_out(end_to_end, EndToEndSpec, EndToEndResult)
 
 def pair_jobs(spec: EndToEndSpec) -> list[PairJob]:
     """Return the jobs of an end-to-end run, one per pair and combination of settings. Errors as for `end_to_end`."""
-    return jobs_of_each(spec, _jobs)
+    return jobs_of_each(spec, _jobs, prepare=without_idle)
 
 
 def _jobs(spec: EndToEndSpec) -> list[PairJob]:
@@ -189,7 +191,7 @@ def _cannot_learn(entry: Entry, representation: str) -> IncompatibleError:
 
 def _parameters(job: PairJob) -> dict[str, int]:
     """Count the parameters of both sides together, by either convention."""
-    from icy.models.factory import count_parameters
+    from icy.models.creation import count_parameters
     from icy.training.pairs.model import try_pair
 
     pair = try_pair(job.task, job.settings)

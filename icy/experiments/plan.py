@@ -18,11 +18,12 @@ from icy.records.kinds import job_kind
 from icy.records.pack import Pack, read_once
 from icy.records.record import NO_BASELINE, Record
 from icy.records.store import Store, folder_of, to_run
-from icy.records.versions import Versions
-from icy.training.job import Job, Replicate, check_engine
+from icy.records.versions import Part, Versions, versions_of
+from icy.training.combinations import combinations
+from icy.training.job import Job, Replicate, check_config
+from icy.training.job_training import check_engine
 from icy.training.runners.base import one_thread
 
-from .combinations import combinations
 from .idle import tell_idle
 
 log = logging.getLogger(__name__)
@@ -125,8 +126,12 @@ class Plan:
     @property
     def versions(self) -> Versions:
         """The versions of all parts that its results are measured with, which tables show before others."""
-        about = ((row.job, replicate) for row in self.rows for replicate in row.job.replicates)
-        return {part: version for job, r in about for part, version in job.parts(r).items()}
+        found: dict[Part, str] = {}
+        for job, r in ((row.job, replicate) for row in self.rows for replicate in row.job.replicates):
+            about = {"kind": job.kind, "side": job.side, "versions": job.versions(r)}
+            parts = versions_of({**job.config(r), **about})
+            found |= {part: version for part, version in parts.items() if version is not None}
+        return found
 
     @property
     def varying(self) -> list[str]:
@@ -173,7 +178,7 @@ def plan_rows(spec: RunSpec) -> list[Row]:
     with one_thread():  # to try models out is quick, and slow where threads wait for each other on a busy machine
         jobs = kind.make_jobs(spec)
     for job in jobs:
-        job.check_config()
+        check_config(job)
     store = store_of(spec)
     return [Row.of(replace(job, **where), store, spec.rerun) for job in jobs]
 

@@ -20,14 +20,16 @@ from icy.experiments.trackers.make import watching
 from icy.grammars import expand_grammars
 from icy.languages.meanings import MeaningSpace
 from icy.languages.splits import Split
-from icy.models.factory import cannot_use, count_parameters
+from icy.models.creation import cannot_use, count_parameters
+from icy.training.combinations import jobs_of_each
 from icy.training.job import Replicate
-from icy.training.probe_job import ProbeJob, Task
+from icy.training.probe_job import ProbeJob
+from icy.training.tasks import Task
 
-from .combinations import jobs_of_each
 from .display import with_progress
 from .given_languages import GivenGrammars
 from .given_models import Models, with_model_names
+from .idle import without_idle
 from .plan import make_plan
 from .results import ProbeResult
 from .run import run_plan
@@ -80,7 +82,7 @@ spell_out(probe, ProbeSpec, ProbeResult)
 
 def probe_jobs(spec: ProbeSpec) -> list[ProbeJob]:
     """Return the jobs of a probe, one per model, hidden size, and combination of settings. Errors as for `probe`."""
-    return jobs_of_each(spec, _jobs)
+    return jobs_of_each(spec, _jobs, prepare=without_idle)
 
 
 def _jobs(spec: ProbeSpec) -> list[ProbeJob]:

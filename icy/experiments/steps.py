@@ -10,7 +10,8 @@ from icy.config.protocols import BASELINE, SCRATCH
 from icy.records.load import ATLAS_FILE
 from icy.training.job import Replicate
 from icy.training.pairs.pair_job import PairJob
-from icy.training.probe_job import ProbeJob, Task
+from icy.training.probe_job import ProbeJob
+from icy.training.tasks import Task
 
 from .plan import Row
 

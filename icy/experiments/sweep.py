@@ -22,8 +22,8 @@ from icy.core.text import listed, words
 from icy.experiments.trackers.make import watching
 from icy.records.kinds import RowKey, job_kind
 from icy.records.store import Store
+from icy.training.combinations import combinations, warn_of_refused
 
-from .combinations import combinations, warn_of_refused
 from .display import with_progress
 from .given_models import Models, with_model_names
 from .idle import tell_idle, tell_idle_retries, without_idle

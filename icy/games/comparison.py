@@ -16,11 +16,11 @@ from icy.core.fields import checked, differing
 from icy.core.surroundings import standard_state
 from icy.core.text import counted
 
-from .conventions import game_conventions
 from .final import evaluate_agents
 from .game_task import GameTask
 from .oracles import ORACLES, make_oracle
 from .playing import Agents, Learned
+from .registered import game_conventions
 from .saved_agents import SavedAgents, kept_agents
 from .settings import LearningSettings
 from .spoken import Spoken

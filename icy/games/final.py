@@ -33,7 +33,7 @@ LANGUAGES = "languages"  # folder, beside the records, of what was said in the e
 def evaluated(job: GameJob, runner: GameProgress, engine: str, updates: int) -> Outcome:
     """Return the outcome of a training: its best weights, evaluated as a model by itself."""
     setup, replicate = job.setup, runner.replicate
-    model = make_game_model(setup.of_model(), replicate.seed)
+    model = make_game_model(setup, replicate.seed)
     restore(model, {name: value.cpu() for name, value in runner.weights.items()}, setup.model)
     agents = Learned(model.to(job.device).eval(), setup.made_world)
     scores, said = evaluate_agents(agents, setup, replicate.condition, job.device)
@@ -116,4 +116,4 @@ def _objects(agents: Agents, turns: Turns, setup: GameTask) -> np.ndarray[Any, A
 
 def kept_model(setup: GameTask, seed: int, weights: dict[str, Tensor]) -> GameModel:
     """Return agents with these weights. Errors as for `icy.training.weights.restore`."""
-    return cast(GameModel, restore(make_game_model(setup.of_model(), seed), weights, setup.model))
+    return cast(GameModel, restore(make_game_model(setup, seed), weights, setup.model))

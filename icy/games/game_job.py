@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from icy.core.entry import Entry
-from icy.core.lazy import load_object
 from icy.core.text import counted
+from icy.records.kinds import job_kind
 from icy.records.record import Record
-from icy.training.job import ExpectedSteps, Job, Replicate
+from icy.training.job import Job, Replicate
+from icy.training.job_cost import ExpectedSteps
 from icy.training.work import Work
 
 from .game_task import IMAGE_AXES, GameTask
@@ -33,7 +33,6 @@ class GameJob(Job):
     checkpoints: bool = field(default=True, kw_only=True)
 
     kind = "games"
-    trainer = "icy.games.game_stack:train"
 
     @property
     def name(self) -> str:
@@ -96,8 +95,7 @@ class GameJob(Job):
 
     def work(self) -> Work:
         """Count an update of the agents, whose perception of images is most of it."""
-        count = cast("Callable[[GameTask], Work]", load_object(f"{__package__}.work:work_of_game"))
-        work = count(self.setup)
+        work: Work = job_kind(self.kind).function("work")(self.setup)
         images = len(self.setup.made_world.shape) == IMAGE_AXES
         return replace(work, weight=CONVOLUTIONS) if images else work
 
@@ -111,8 +109,7 @@ class GameJob(Job):
 
     def rehearse(self, updates: int) -> float:
         """Return the seconds of one update of all replicates."""
-        timed = cast("Callable[[GameJob, int], float]", load_object(f"{__package__}.game_stack:seconds_per_update"))
-        return timed(self, updates)
+        return float(job_kind(self.kind).function("rehearse")(self, updates))
 
     def conditions_text(self) -> str | None:
         """Return what its replicates are trained on."""

@@ -88,7 +88,7 @@ class GameStack(Lockstep):
             clip_norm=learning.clip_norm,
             tf32=learning.tf32,
         )
-        models = {seed: make_game_model(self.setup.of_model(), seed) for seed in sorted(set(seeds))}
+        models = {seed: make_game_model(self.setup, seed) for seed in sorted(set(seeds))}
         sample = looks(self._objects(VALIDATION, 0, 1, 2)[0], self.world)
         how = settings, self.device, sample, self.job.engine, self._looks
         return cast(GradientLearner, make_learner([models[s] for s in seeds], seeds, game_loss, *how))

@@ -1,4 +1,4 @@
-"""What tells one training in a multi-target game from another, as a configuration of which it can be made again."""
+"""The task of a training in multi-target games: a configuration, from which the agents can be made again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from icy.core.errors import InvalidSettingError
 from icy.core.fields import checked, differing
 from icy.core.registry import PERCEPTION, SIDES, WORLD, Entry, registry
 
-from .model import ModelSetup
 from .settings import LearningSettings
 from .turn_settings import TurnSettings
 from .worlds.base import World
@@ -53,10 +52,10 @@ class GameTask:
     channel_options: Mapping[str, Any] = field(default_factory=dict)
     word_size: int
     message_length: int
-    sender: str = ModelSetup.sender
-    receiver: str = ModelSetup.receiver
-    sender_hidden: int = ModelSetup.sender_hidden
-    receiver_hidden: int = ModelSetup.receiver_hidden
+    sender: str = "RNNAutoReg:LSTM"
+    receiver: str = "RNN1L:LSTM"
+    sender_hidden: int = 60
+    receiver_hidden: int = 40
     sender_sees: str = "targets"
     perception: str = "mlp"
     sender_options: Mapping[str, Any] = field(default_factory=dict)
@@ -67,7 +66,7 @@ class GameTask:
 
     @classmethod
     def of_config(cls, config: Mapping[str, Any]) -> Self:
-        """Return a setup by what `config` gave.
+        """Return a task by what `config` gave.
 
         Raises:
             IcyError: it is of another version of icy.
@@ -118,16 +117,10 @@ class GameTask:
             PERCEPTION: registry.get(self.perception, PERCEPTION),
         }
 
-    def of_model(self) -> ModelSetup:
-        """Return what the agents are made of."""
-        same = (
-            *("channel", "channel_options", "message_length", "sender", "receiver", "sender_hidden"),
-            *("receiver_hidden", "sender_sees", "perception", "sender_options", "receiver_options"),
-            "perception_options",
-        )
-        of_turns = {name: getattr(self.turns, name) for name in ("targets", "distractors", "same_objects")}
-        given: dict[str, Any] = {name: getattr(self, name) for name in same}
-        return ModelSetup(shape=self.made_world.shape, vocab_size=self.words, **of_turns, **given)
+    @property
+    def parts(self) -> int:
+        """Number of vectors that describe a turn to the sender: of targets, and of distractors if it sees these."""
+        return 2 if self.sender_sees == "both" else 1
 
     def of_turns(self, distractor_kind: str) -> TurnSettings:
         """Return what turns are like with a kind of distractors."""

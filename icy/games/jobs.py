@@ -1,18 +1,18 @@
-"""Jobs of a spec of games: presets, combinations of what is several, and checks before anything is trained."""
+"""Jobs of a spec of games: its preset, its task, and checks before anything is trained."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import MISSING, dataclass, fields
-from itertools import product
-from typing import Any
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, fields, replace
+from typing import Any, cast
 
 from icy.core.checks import seed_list, whole_number
-from icy.core.errors import InvalidSettingError, unknown
+from icy.core.errors import unknown
 from icy.core.fields import checked
 from icy.core.registry import PERCEPTION, SIDES, WORLD, registry
 from icy.core.representations import options_of
-from icy.core.text import names_in, several
+from icy.core.text import names_in
+from icy.training.combinations import jobs_of_each
 from icy.training.job import Replicate
 
 from .game_job import GameJob
@@ -27,130 +27,48 @@ from .worlds.base import World
 from .worlds.factory import make_world
 
 OWN_OPTIONS = ("rule_length", "targets", "distractors", "distractor_kind")  # of turns, with options of their own
-KINDS = {"world": WORLD, "sender": SIDES[0], "receiver": SIDES[1]}  # of the names of an argument
-NAMES = {"channel": CHANNELS, "distractor_kind": DISTRACTOR_KINDS}  # names of an argument
-OF_TURNS, OF_LEARNING = "game", "settings"
+KINDS = {"world": WORLD, "sender": SIDES[0], "receiver": SIDES[1]}  # axes of registered names
 
 
 def game_jobs(spec: GamesSpec) -> list[GameJob]:
-    """Return the jobs of a spec, one per combination of what is several.
+    """Return the jobs of a spec, one per combination of the values along its axes.
 
     Raises:
-        IcyError: an unknown name, a value that cannot be, or what does not go together.
+        IcyError: an unknown name, a value that is not accepted, or parts that do not fit together.
     """
-    asked = Asked.of(spec)
-    seeds = seed_list(spec.seeds)
-    jobs: dict[str, GameJob] = {}
-    for setup in asked.setups():
-        kinds = dict.fromkeys(setup.of_turns(kind).drawn_distractors for kind in asked.words("distractor_kind"))
-        _try_turns(setup, list(kinds))
-        job = GameJob(
-            setup,
-            replicates=tuple(Replicate(kind, seed) for kind in kinds for seed in seeds),
-            parameters=_parameters(setup),
-            preset=spec.preset,
-        )
-        jobs.setdefault(job.row, job)
-    return list(jobs.values())
+    known = {axis: [entry.name for entry in registry.entries(kind)] for axis, kind in KINDS.items()}
+    return jobs_of_each(spec, _jobs, {**known, "channel": CHANNELS})
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What a spec asks for, with its preset.
+def _jobs(spec: GamesSpec) -> list[GameJob]:
+    """Return the job of a spec with one value along each axis."""
+    preset, spec = str(spec.preset), with_preset(spec)
+    task = _task(spec)
+    asked = names_in("distractor_kind", spec.distractor_kind, DISTRACTOR_KINDS)
+    kinds = dict.fromkeys(task.of_turns(kind).drawn_distractors for kind in asked)
+    for kind in kinds:  # raises if there are no such turns
+        Turns(task.made_world, task.of_turns(kind), [0]).batch("training", 0, 1, 1)
+    count = sum(weights.numel() for weights in require_fitting_parts(task).parameters())
+    replicates = tuple(Replicate(kind, seed) for kind in kinds for seed in seed_list(spec.seeds))
+    parameters = {"true": count, "published": count}
+    return [GameJob(task, replicates=replicates, parameters=parameters, preset=preset)]
 
-    Attributes:
-        values: of the fields of the spec.
-        further: options of worlds and channels that the preset sets, as in "qt.normalise".
+
+def with_preset(spec: GamesSpec) -> GamesSpec:
+    """Return a spec with one value along each axis, in which its preset fills everything that was not given.
+
+    Raises:
+        UnknownNameError: the preset does not exist.
     """
-
-    values: Mapping[str, Any]
-    further: Mapping[str, Any]
-
-    @classmethod
-    def of(cls, spec: GamesSpec) -> Asked:
-        """Put the settings of the preset in the place of what was not asked for.
-
-        Raises:
-            UnknownNameError: there is no such preset.
-        """
-        preset = find_preset(spec.preset)
-        values = {f.name: getattr(spec, f.name) for f in fields(spec)}
-        further = {}
-        for name, value in preset.items():
-            where, dot, inner = name.partition(".")
-            if dot and where in (OF_TURNS, OF_LEARNING):
-                values[where] = {inner: value, **values[where]}
-            elif dot:
-                further[name] = value
-            elif not _was_given(spec, name):
-                values[name] = value
-        return cls(values, further)
-
-    def words(self, name: str) -> list[str]:
-        """Return the names that an argument gives; see `icy.core.text.names_in`."""
-        known = [e.name for e in registry.entries(KINDS[name])] if name in KINDS else NAMES[name]
-        return names_in(name, self.values[name], known)
-
-    def numbers(self, name: str) -> list[int | None]:
-        """Return the numbers that an argument gives; None alone if it was not given."""
-        given = self.values[name]
-        if given is None:
-            return [None]
-        found = several(given)
-        if not found:
-            raise InvalidSettingError(f"{name} is a whole number, or several (1,4); none was given.")
-        return [whole_number(name.replace("_", " "), one) for one in found]
-
-    def setups(self) -> Iterator[GameTask]:
-        """Yield the setups, in the order of the arguments."""
-        names = product(*(self.words(name) for name in ("world", "channel", "sender", "receiver")))
-        sizes = ("rule_length", "targets", "word_size", "message_length")
-        for named, numbers in product(names, product(*(self.numbers(name) for name in sizes))):
-            world, channel, sender, receiver = named
-            yield self._setup(world, channel, sender, receiver, dict(zip(sizes, numbers, strict=True)))
-
-    def _setup(self, world: str, channel: str, sender: str, receiver: str, sizes: Mapping[str, Any]) -> GameTask:
-        values, channel = self.values, _one_of("channel", channel.lower(), CHANNELS)
-        name = registry.get(world, WORLD).name
-        of_world = self._options(name, "world_options")
-        made = make_world(name, **of_world)
-        of_channel = self._options(channel, "channel_options")
-        _check_options(of_channel, channel)
-        length = sizes["rule_length"]
-        levels = of_channel.get("levels", 2)
-        setup = GameTask(
-            world=name,
-            world_options=of_world,
-            turns=self._turns(length, sizes["targets"]),
-            channel=channel,
-            channel_options=of_channel,
-            word_size=sizes["word_size"] or usual_word_size(channel, len(made.concepts), levels),
-            message_length=sizes["message_length"] or length,
-            sender=registry.get(sender, SIDES[0]).name,
-            receiver=registry.get(receiver, SIDES[1]).name,
-            perception=_perception(values["perception"], made),
-            learning=LearningSettings(**checked(LearningSettings, values[OF_LEARNING], "setting of games")),
-            steps=whole_number("number of updates", values["steps"]),
-            sender_sees=_one_of("what a sender sees", values["sender_sees"], ("targets", "both")),
-            sender_hidden=whole_number("hidden size of the sender", values["sender_hidden"]),
-            receiver_hidden=whole_number("hidden size of the receiver", values["receiver_hidden"]),
-            sender_options=dict(values["sender_options"]),
-            receiver_options=dict(values["receiver_options"]),
-            perception_options=dict(values["perception_options"]),
-        )
-        require_words(setup)
-        return setup
-
-    def _options(self, of: str, name: str) -> dict[str, Any]:
-        """Return the options of a world or channel: those of the preset, and those that were given."""
-        preset = {key.partition(".")[2]: v for key, v in self.further.items() if key.partition(".")[0] == of}
-        return {**preset, **self.values[name]}
-
-    def _turns(self, length: int, targets: int) -> TurnSettings:
-        given = checked(TurnSettings, self.values[OF_TURNS], "setting of turns", OWN_OPTIONS)
-        distractors = self.values["distractors"]
-        count = targets if distractors is None else whole_number("number of distractors", distractors)
-        return TurnSettings(rule_length=length, targets=targets, distractors=count, **given)
+    preset = find_preset(str(spec.preset))
+    spec = replace(spec, **{name: v for name, v in preset.items() if "." not in name and not _was_given(spec, name)})
+    inner: dict[str, dict[str, Any]] = {}
+    for name, value in preset.items():
+        place, _, option = name.partition(".")
+        field = {str(spec.world): "world_options", str(spec.channel).lower(): "channel_options"}.get(place, place)
+        if option and hasattr(spec, field):
+            inner.setdefault(field, {})[option] = value
+    return replace(spec, **{field: {**values, **getattr(spec, field)} for field, values in inner.items()})
 
 
 def _was_given(spec: GamesSpec, name: str) -> bool:
@@ -158,9 +76,47 @@ def _was_given(spec: GamesSpec, name: str) -> bool:
     return name in spec.given or (field.default is not MISSING and getattr(spec, name) != field.default)
 
 
+def _task(spec: GamesSpec) -> GameTask:
+    channel = _one_of("channel", str(spec.channel).lower(), CHANNELS)
+    world = registry.get(str(spec.world), WORLD).name
+    made = make_world(world, **spec.world_options)
+    _check_options(spec.channel_options, channel)
+    turns = _turns(spec)
+    levels = spec.channel_options.get("levels", 2)
+    task = GameTask(
+        world=world,
+        world_options=dict(spec.world_options),
+        turns=turns,
+        channel=channel,
+        channel_options=dict(spec.channel_options),
+        word_size=cast("int | None", spec.word_size) or usual_word_size(channel, len(made.concepts), levels),
+        message_length=cast("int | None", spec.message_length) or turns.rule_length,
+        sender=registry.get(str(spec.sender), SIDES[0]).name,
+        receiver=registry.get(str(spec.receiver), SIDES[1]).name,
+        perception=_perception(spec.perception, made),
+        learning=LearningSettings(**checked(LearningSettings, spec.settings, "setting of games")),
+        steps=whole_number("number of updates", spec.steps),
+        sender_sees=_one_of("what a sender sees", spec.sender_sees, ("targets", "both")),
+        sender_hidden=whole_number("hidden size of the sender", spec.sender_hidden),
+        receiver_hidden=whole_number("hidden size of the receiver", spec.receiver_hidden),
+        sender_options=dict(spec.sender_options),
+        receiver_options=dict(spec.receiver_options),
+        perception_options=dict(spec.perception_options),
+    )
+    require_words(task)
+    return task
+
+
+def _turns(spec: GamesSpec) -> TurnSettings:
+    given = checked(TurnSettings, spec.game, "setting of turns", OWN_OPTIONS)
+    targets = cast(int, spec.targets)
+    count = targets if spec.distractors is None else whole_number("number of distractors", spec.distractors)
+    return TurnSettings(rule_length=cast(int, spec.rule_length), targets=targets, distractors=count, **given)
+
+
 def _one_of(what: str, given: str, known: Iterable[str]) -> str:
     if given not in known:
-        raise unknown(what, str(given), list(known))
+        raise unknown(what, given, list(known))
     return given
 
 
@@ -172,23 +128,3 @@ def _check_options(given: Mapping[str, Any], channel: str) -> None:
 
 def _perception(given: str | None, world: World) -> str:
     return registry.get(usual_perception(world) if given is None else given, PERCEPTION).name
-
-
-def _try_turns(setup: GameTask, kinds: Iterable[str]) -> None:
-    """Draw a turn of each kind of distractors.
-
-    Raises:
-        IcyError: there are no such turns.
-    """
-    for kind in kinds:
-        Turns(setup.made_world, setup.of_turns(kind), [0]).batch("training", 0, 1, 1)
-
-
-def _parameters(setup: GameTask) -> dict[str, int]:
-    """Count the parameters of the agents, once their parts were tried.
-
-    Raises:
-        IcyError: they cannot be made, or do not fit.
-    """
-    count = sum(weights.numel() for weights in require_fitting_parts(setup.of_model()).parameters())
-    return {"true": count, "published": count}

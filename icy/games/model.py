@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from jaxtyping import Float, Integer
@@ -18,62 +17,14 @@ from icy.core.registry import PERCEPTION, registry
 from icy.core.representations import Representation, get_representation
 from icy.core.streams import stream_key
 from icy.languages.meanings import MeaningSpace
-from icy.models.factory import create
+from icy.models.creation import create
 
-SenderSees = Literal["targets", "both"]
+from .game_task import GameTask
+
 Objects = Float[Tensor, "..."]  # [*stack, turn, object, *shape]
 Logits = Float[Tensor, "*stack turn candidate"]
 Losses = Float[Tensor, "*stack"]
 Played = tuple[Logits, Float[Tensor, "*stack turn length vocab"], Integer[Tensor, "*stack turn length"], Losses]
-
-
-@dataclass(frozen=True)
-class ModelSetup:
-    """What the agents of a game are made of.
-
-    Attributes:
-        shape: of one object, as the world shows it.
-        targets: number of targets in a turn, the first of the objects that an agent is shown.
-        distractors: number of distractors, which follow them.
-        same_objects: whether both agents see the same objects. If not, a turn holds those of the sender, then those of
-            the receiver.
-        sender_sees: "targets", or "both": distractors too.
-        perception: name of the perception of both agents.
-        sender: name of the sender.
-        receiver: name of the receiver.
-        channel: name of the representation of messages.
-        message_length: words in a message.
-        vocab_size: width of a word, without the start symbol.
-        sender_hidden: hidden size of the sender, and size of what it perceives.
-        receiver_hidden: hidden size of the receiver, and size of what it perceives.
-        channel_options: attributes of the channel.
-        perception_options: further arguments of the perception.
-        sender_options: further arguments of the sender.
-        receiver_options: further arguments of the receiver.
-    """
-
-    shape: tuple[int, ...]
-    targets: int = 20
-    distractors: int = 20
-    same_objects: bool = True
-    sender_sees: SenderSees = "targets"
-    perception: str = "mlp"
-    sender: str = "RNNAutoReg:LSTM"
-    receiver: str = "RNN1L:LSTM"
-    channel: str = "gs"
-    message_length: int = 1
-    vocab_size: int = 50
-    sender_hidden: int = 60
-    receiver_hidden: int = 40
-    channel_options: Mapping[str, Any] = field(default_factory=dict)
-    perception_options: Mapping[str, Any] = field(default_factory=dict)
-    sender_options: Mapping[str, Any] = field(default_factory=dict)
-    receiver_options: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def parts(self) -> int:
-        """Number of vectors that describe a turn to the sender, one after the other: of targets, and of distractors."""
-        return 2 if self.sender_sees == "both" else 1
 
 
 class GameModel(nn.Module):
@@ -85,7 +36,7 @@ class GameModel(nn.Module):
         sender_sees: perception of the sender.
         receiver_sees: perception of the receiver.
         channel: makes messages of the sender's scores.
-        setup: what a turn holds.
+        task: the game that they play.
     """
 
     broadcasts = True
@@ -97,16 +48,16 @@ class GameModel(nn.Module):
         sender_sees: nn.Module,
         receiver_sees: nn.Module,
         channel: Representation,
-        setup: ModelSetup,
+        task: GameTask,
     ) -> None:
         super().__init__()
         self.sender, self.receiver = sender, receiver
         self.sender_sees, self.receiver_sees = sender_sees, receiver_sees
-        self.channel, self.setup = channel, setup
-        self.axes = len(setup.shape)
-        candidates = setup.targets + setup.distractors
+        self.channel, self.task = channel, task
+        self.axes = len(task.made_world.shape)
+        candidates = task.turns.targets + task.turns.distractors
         # Numbers of a turn in its smallest tensor, for GradientLearner.
-        self.narrowest = min(candidates, setup.vocab_size, setup.sender_hidden, setup.receiver_hidden)
+        self.narrowest = min(candidates, task.words, task.sender_hidden, task.receiver_hidden)
         self.own_axes = next(self.parameters()).dim()
         self.label = f"{type(sender).__name__}+{type(receiver).__name__}"
 
@@ -124,9 +75,10 @@ class GameModel(nn.Module):
             emitted, sampled in training where the channel samples, and greedy in evaluation; what the channel costs
             beside the answers.
         """
-        count = self.setup.targets + self.setup.distractors
+        turns = self.task.turns
+        count = turns.targets + turns.distractors
         shown = self._some(objects, 0, count)
-        candidates = shown if self.setup.same_objects else self._some(objects, count, count)
+        candidates = shown if turns.same_objects else self._some(objects, count, count)
         described = self.described(shown).unsqueeze(-2)
         with self._sampling(keys):
             noise = current_noise(objects.device) if self.training or keys is not None else None
@@ -152,8 +104,8 @@ class GameModel(nn.Module):
 
     def described(self, shown: Objects) -> Float[Tensor, "*stack turn size"]:
         """Return what the sender makes of the objects of a turn: the mean of its targets, and of distractors too."""
-        targets = self.setup.targets
-        if self.setup.sender_sees == "targets":
+        targets = self.task.turns.targets
+        if self.task.sender_sees == "targets":
             return self._seen(self.sender_sees, self._some(shown, 0, targets)).mean(-2)
         seen = self._seen(self.sender_sees, shown)
         return torch.cat([seen[..., :targets, :].mean(-2), seen[..., targets:, :].mean(-2)], -1)
@@ -184,34 +136,34 @@ class GameModel(nn.Module):
         return found
 
 
-def make_game_model(setup: ModelSetup, seed: int) -> GameModel:
+def make_game_model(task: GameTask, seed: int) -> GameModel:
     """Make the agents of a game with the initial weights of a seed, whatever was drawn before.
 
     Each part has a stream of its own, so that another sender leaves the receiver as it is.
     """
     with _weights(seed, "channel"):
-        channel = get_representation(setup.channel, **setup.channel_options).as_link(setup.vocab_size)
-    described = setup.sender_hidden * setup.parts
+        channel = get_representation(task.channel, **task.channel_options).as_link(task.words)
+    described = task.sender_hidden * task.parts
 
     def model(side: str, size: int, hidden: int, options: Mapping[str, Any]) -> nn.Module:
-        entry = registry.get(getattr(setup, side), side)
-        sizes = (MeaningSpace(1, size), setup.message_length, setup.vocab_size, hidden)
+        entry = registry.get(getattr(task, side), side)
+        sizes = (MeaningSpace(1, size), task.message_length, task.words, hidden)
         with _weights(seed, side):
             return create(entry, *sizes, representation=channel, **options)
 
     def perception(side: str, size: int) -> nn.Module:
-        entry = registry.get(setup.perception, PERCEPTION)
+        entry = registry.get(task.perception, PERCEPTION)
         with _weights(seed, side, PERCEPTION):
-            made: nn.Module = entry.create(setup.shape, size, **setup.perception_options)
+            made: nn.Module = entry.create(task.made_world.shape, size, **task.perception_options)
             return made
 
     return GameModel(
-        model("sender", described, setup.sender_hidden, setup.sender_options),
-        model("receiver", setup.receiver_hidden, setup.receiver_hidden, setup.receiver_options),
-        perception("sender", setup.sender_hidden),
-        perception("receiver", setup.receiver_hidden),
+        model("sender", described, task.sender_hidden, task.sender_options),
+        model("receiver", task.receiver_hidden, task.receiver_hidden, task.receiver_options),
+        perception("sender", task.sender_hidden),
+        perception("receiver", task.receiver_hidden),
         channel,
-        setup,
+        task,
     )
 
 

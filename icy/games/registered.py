@@ -1,5 +1,10 @@
 """What games register: the kind of job that trains agents."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
 from icy.records.kinds import JobKind, register_job_kind
 
 # As in icy.games.evaluation, which would import the metrics.
@@ -9,12 +14,41 @@ LANGUAGE = (
     *("good", "ambiguous", "paraphrase", "concept_tokens", "unmatched_concepts"),
 )
 
+
+def game_conventions(config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the conventions of each metric in a record of a game, by the configuration of the record."""
+    from .settings import LearningSettings  # imports the metrics
+
+    learning = config.get("settings", {}).get("setup", {}).get("learning", {})
+    compared = learning.get("topsim_of", LearningSettings.topsim_of)
+    return {
+        "cbm": {
+            "words": "tokens",
+            "concepts": "items",
+            "repeats": "counted",
+            "unmatched": learning.get("unmatched", LearningSettings.unmatched),
+        },
+        "ami": {"average": "max"},
+        "topsim": {
+            "correlation": "spearman",
+            "meaning": "cosine",
+            "message": "levenshtein",
+            "pairs": "all",
+            "normalise": "none",
+            "of": compared,
+        },
+    }
+
+
 register_job_kind(
     JobKind(
         "games",
         "Train agents of multi-target games.",
         spec=f"{__package__}.spec:GamesSpec",
         jobs=f"{__package__}.jobs:game_jobs",
+        train=f"{__package__}.game_stack:train",
+        rehearse=f"{__package__}.game_stack:seconds_per_update",
+        work=f"{__package__}.work:work_of_game",
         source="CBM24; MuGoodman21; icy",
         table="icy.analysis.tables.games:games_table",
         measures=(
@@ -25,7 +59,7 @@ register_job_kind(
         noun="agents",
         model=f"{__package__}.saved_agents:model_of_record",
         command="games train",
-        conventions=f"{__package__}.conventions:game_conventions",
+        conventions=game_conventions,
         evaluates="games eval",
     )
 )

@@ -49,7 +49,7 @@ class GamesSpec(RunSpec):
     function = "icy games train"
     job_kind = "games"
     small = MappingProxyType({"seeds": 2, "steps": 300, "keep_models": True})
-    axes = ("world", "channel", "rule_length", "sender", "receiver", "targets", "word_size", "message_length", "preset")
+    axes = ("world", "channel", "sender", "receiver", "rule_length", "targets", "word_size", "message_length", "preset")
 
     world: str | Iterable[str] = "thing"
     channel: str | Iterable[str] = "qt"

@@ -8,14 +8,15 @@ from torch import Tensor, nn
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.registry import PERCEPTION, SIDES, Entry, registry
 
-from .model import GameModel, ModelSetup, make_game_model
+from .game_task import GameTask
+from .model import GameModel, make_game_model
 
 CHANNELS = ("gs", "qt", "cb", "soft", "gumb")  # through which gradients pass
 TURNS = 2
 
 
 @torch.no_grad()
-def require_fitting_parts(setup: ModelSetup) -> GameModel:
+def require_fitting_parts(task: GameTask) -> GameModel:
     """Make the agents of a game and let each part do its work once; return them.
 
     Raises:
@@ -23,27 +24,27 @@ def require_fitting_parts(setup: ModelSetup) -> GameModel:
         IncompatibleError: a part does not learn by gradient, does not take what it is given, or puts out something else
             than it must.
     """
-    if setup.channel.lower() not in CHANNELS:
+    if task.channel.lower() not in CHANNELS:
         raise InvalidSettingError(
-            f"Agents learn from each other by gradients, which do not pass through '{setup.channel}'; choose the "
+            f"Agents learn from each other by gradients, which do not pass through '{task.channel}'; choose the "
             f"channel {', '.join(CHANNELS[:-1])} or {CHANNELS[-1]}."
         )
     for side in SIDES:
-        _require_channel(registry.get(getattr(setup, side), side), setup.channel)
-    model = make_game_model(setup, 0).eval()
-    model.channel.word_count(setup.vocab_size)  # raises if there are too many to tell apart
+        _require_channel(registry.get(getattr(task, side), side), task.channel)
+    model = make_game_model(task, 0).eval()
+    model.channel.word_count(task.words)  # raises if there are too many to tell apart
     for side in SIDES:
-        _require_gradient(getattr(model, side), side, setup)
-    objects = torch.rand(TURNS, *setup.shape, dtype=torch.float32, device="cpu")
-    seen = _tried(f"{PERCEPTION}/{setup.perception}", model.sender_sees, objects, (setup.sender_hidden,))
-    name = registry.get(setup.sender, "sender").qualified
-    described = torch.cat([seen] * setup.parts, -1).unsqueeze(-2)
+        _require_gradient(getattr(model, side), side, task)
+    objects = torch.rand(TURNS, *task.made_world.shape, dtype=torch.float32, device="cpu")
+    seen = _tried(f"{PERCEPTION}/{task.perception}", model.sender_sees, objects, (task.sender_hidden,))
+    name = registry.get(task.sender, "sender").qualified
+    described = torch.cat([seen] * task.parts, -1).unsqueeze(-2)
     takes = f"the sender of a game takes weights over values, {tuple(described.shape)}"
-    scores = _tried(name, model.sender, described, (setup.message_length, setup.vocab_size + 1), takes)
-    name = registry.get(setup.receiver, "receiver").qualified
+    scores = _tried(name, model.sender, described, (task.message_length, task.words + 1), takes)
+    name = registry.get(task.receiver, "receiver").qualified
     message = model.channel.message(scores, None)
     takes = f"the receiver of a game takes weights over symbols, {tuple(message.shape)}"
-    _tried(name, model.receiver, message, (1, setup.receiver_hidden), takes)
+    _tried(name, model.receiver, message, (1, task.receiver_hidden), takes)
     return model
 
 
@@ -55,9 +56,9 @@ def _require_channel(entry: Entry, channel: str) -> None:
         )
 
 
-def _require_gradient(model: nn.Module, side: str, setup: ModelSetup) -> None:
+def _require_gradient(model: nn.Module, side: str, task: GameTask) -> None:
     if not getattr(model, "learns_by_gradient", True):
-        name = registry.get(getattr(setup, side), side).qualified
+        name = registry.get(getattr(task, side), side).qualified
         raise IncompatibleError(f"{name} stores examples and learns by no gradient: it cannot play.")
 
 

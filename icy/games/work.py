@@ -17,12 +17,11 @@ from .model import GameModel, game_loss, make_game_model
 
 def work_of_game(setup: GameTask) -> Work:
     """Count one update of the agents of a setup; its forward pass is run once, on a few turns."""
-    parts = setup.of_model()
-    model = make_game_model(parts, FIRST_SEED)
+    model = make_game_model(setup, FIRST_SEED)
     few = marker(_sizes(setup, model))
-    candidates = parts.targets + parts.distractors
-    shown = candidates * (1 if parts.same_objects else 2)
-    objects = torch.zeros(1, few, shown, *parts.shape, dtype=torch.float32, device="cpu")
+    candidates = setup.turns.targets + setup.turns.distractors
+    shown = candidates * (1 if setup.turns.same_objects else 2)
+    objects = torch.zeros(1, few, shown, *setup.made_world.shape, dtype=torch.float32, device="cpu")
     labels = torch.zeros(1, few, candidates, dtype=torch.float32, device="cpu")
     keys = torch.zeros(1, dtype=torch.long, device="cpu")
     stack = Stack([model], torch.device("cpu"), [FIRST_SEED])

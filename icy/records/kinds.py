@@ -12,7 +12,7 @@ Example:
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 RowKey = str  # a configuration without grammar and seed
+Lazy = str | Callable[..., object]  # a function, or its address "module:object"
 STEPS_AND_ACCURACY = ("steps", "accuracy")
 
 
@@ -40,6 +41,10 @@ class JobKind:
         spec: the dataclass of its arguments, a subclass of `icy.config.specs.RunSpec`.
         jobs: a function from such a spec to jobs, one per row of the table, each with all of its replicates.
         source: paper and section.
+        train: a function from a job and a `Report` to outcomes, for jobs without a method `train` of their own.
+        rehearse: a function from a job and a number of updates to the seconds of one; unless given, `Job.rehearse`
+            times the training.
+        work: a function from a task and its settings to the `Work` of an update.
         result: the class of its results, a subclass of `ProbeResult`; unless given, that itself.
         table: a function from a long table and the name of a spread to a `BiasTable`; unless given, `bias_table`.
         measures: numbers that its records hold beside `value`; columns of the long table.
@@ -75,6 +80,13 @@ class JobKind:
     evaluates: str = ""
     counted: str = "updates"
     conventions: Any = None
+    train: Lazy | None = None
+    rehearse: Lazy | None = None
+    work: Lazy | None = None
+
+    def function(self, name: str) -> Callable[..., Any]:
+        """Return one of the functions that the kind was registered with: "jobs", "train", "rehearse" or "work"."""
+        return cast("Callable[..., Any]", load_object(getattr(self, name)))
 
     def conventions_of(self, config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         """Return the conventions of the metrics among the measures of a record, by its configuration."""
@@ -82,7 +94,7 @@ class JobKind:
 
     def make_jobs(self, spec: Any) -> Sequence[Any]:
         """Return the jobs of a spec."""
-        return cast("Sequence[Any]", load_object(self.jobs)(spec))
+        return cast("Sequence[Any]", self.function("jobs")(spec))
 
     def row_key(self, config: Mapping[str, Any]) -> RowKey:
         """Return what tells the row of a configuration from all others."""

@@ -8,6 +8,7 @@ register_job_kind(
         "Simulate players of Secret Spy Codes, and let senders of the zoo play.",
         spec=f"{__package__}.spec:StudySpec",
         jobs=f"{__package__}.study_job:study_jobs",
+        train=f"{__package__}.simulate:train",
         source="Icy22 section 4.3; icy",
         table="icy.analysis.tables.study:simulated_table",
         measures=(

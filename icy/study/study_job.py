@@ -1,6 +1,6 @@
 """Jobs of simulated games: one player in one condition, on several grammars and instances."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -13,7 +13,9 @@ from icy.core.registry import registry
 from icy.core.text import counted, names_in
 from icy.grammars import canonical_name, expand_grammars, grammar_version
 from icy.records.record import Record
-from icy.training.job import ExpectedSteps, Job, Replicate
+from icy.training.combinations import jobs_of_each
+from icy.training.job import Job, Replicate
+from icy.training.job_cost import ExpectedSteps
 
 from .game import GameSettings, instance_of
 from .game.datasets import DATASETS
@@ -36,7 +38,6 @@ class StudyJob(Job):
     setup: StudyTask
 
     kind = "study"
-    trainer = "icy.study.simulate:train"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -119,28 +120,31 @@ REPRESENTATIONS = ("soft", "gumb", "discr")  # of senders
 
 
 def study_jobs(spec: StudySpec) -> list[StudyJob]:
-    """Return the jobs of a spec, one per combination of what is several.
+    """Return the jobs of a spec, one per combination of the values along its axes.
 
     Raises:
-        IcyError: an unknown name, a value that cannot be, or what does not go together.
+        IcyError: an unknown name, a value that is not accepted, or settings that do not go together.
     """
     if spec.device not in ("auto", "cpu"):
         raise InvalidSettingError("Players of the study play on the CPU; leave out device (--device).")
     for what, least in (("instances", 1), ("hidden", 1), ("updates", 1), ("most", 1), ("list_seed", 0)):
         whole_number(f"setting {what}", getattr(spec, what), least=least)
-    jobs = [_job(spec, setup, preset) for setup, preset in _setups(spec)]
-    return list({job.row: job for job in jobs}.values())  # players that do not learn have no representation
+    known = {"player": [entry.name for entry in registry.entries(STUDY_PLAYER)], "dataset": list(DATASETS)}
+    choices = {"protocol": PROTOCOLS, "preset": list(PRESETS), "representation": REPRESENTATIONS}
+    return jobs_of_each(spec, _jobs, {**known, **choices})
 
 
-def _job(spec: StudySpec, setup: StudyTask, preset: str) -> StudyJob:
+def _jobs(spec: StudySpec) -> list[StudyJob]:
+    """Return the job of a spec with one value along each axis."""
+    task = _task(spec)
     grammars = [canonical_name(name) for name in names_in("grammar", spec.grammar, expand_grammars("all", "sender"))]
-    if setup.digest:
-        replicates = _replicates_in(setup, grammars)
+    if task.digest:
+        replicates = _replicates_in(task, grammars)
     else:
         for grammar in grammars:
-            instance_of(replace(setup.game, grammar=grammar), 0, setup.list_seed)  # that it suits the dataset
+            instance_of(replace(task.game, grammar=grammar), 0, task.list_seed)  # that it suits the dataset
         replicates = [Replicate(grammar, number) for grammar, number in product(grammars, range(spec.instances))]
-    return StudyJob(setup, replicates=tuple(replicates), parameters=_parameters(setup), preset=preset)
+    return [StudyJob(task, replicates=tuple(replicates), parameters=_parameters(task), preset=str(spec.preset))]
 
 
 def _replicates_in(setup: StudyTask, grammars: Iterable[str]) -> list[Replicate]:
@@ -155,37 +159,28 @@ def _replicates_in(setup: StudyTask, grammars: Iterable[str]) -> list[Replicate]
     return found
 
 
-def _setups(spec: StudySpec) -> Iterator[tuple[StudyTask, str]]:
-    """Yield the setups of a spec with their presets, in the order of its arguments."""
-    known = {
-        "player": [entry.name for entry in registry.entries(STUDY_PLAYER)], "dataset": list(DATASETS),
-        "protocol": PROTOCOLS, "preset": list(PRESETS), "representation": REPRESENTATIONS,
-    }  # fmt: skip
-    axes = product(*(names_in(name, getattr(spec, name), names) for name, names in known.items()))
-    for player, dataset, protocol, preset, representation in axes:
-        if protocol not in PROTOCOLS:
-            raise unknown("protocol of the study", protocol, PROTOCOLS)
-        if preset not in PRESETS:
-            raise unknown("preset", preset, list(PRESETS))
-        entry = player_entry(player)
-        yoked = _yoked_to(spec.yoked_to) if protocol == YOKED else ("", "")
-        yield (
-            StudyTask(
-                player=entry.name,
-                game=GameSettings.of(preset, **{**spec.game, "dataset": dataset}),
-                protocol=protocol,
-                list_seed=spec.list_seed,
-                yoked_to=yoked[0],
-                digest=yoked[1],
-                options=dict(spec.options),
-                hidden=spec.hidden,
-                representation=representation,
-                updates=spec.updates,
-                most=spec.most,
-                training=dict(spec.settings) if entry.kind != STUDY_PLAYER else {},
-            ),
-            preset,
-        )
+def _task(spec: StudySpec) -> StudyTask:
+    protocol, preset = str(spec.protocol), str(spec.preset)
+    if protocol not in PROTOCOLS:
+        raise unknown("protocol of the study", protocol, PROTOCOLS)
+    if preset not in PRESETS:
+        raise unknown("preset", preset, list(PRESETS))
+    entry = player_entry(str(spec.player))
+    yoked_to, digest = _yoked_to(spec.yoked_to) if protocol == YOKED else ("", "")
+    return StudyTask(
+        player=entry.name,
+        game=GameSettings.of(preset, **{**spec.game, "dataset": spec.dataset}),
+        protocol=protocol,
+        list_seed=spec.list_seed,
+        yoked_to=yoked_to,
+        digest=digest,
+        options=dict(spec.options),
+        hidden=spec.hidden,
+        representation=str(spec.representation),
+        updates=spec.updates,
+        most=spec.most,
+        training=dict(spec.settings) if entry.kind != STUDY_PLAYER else {},
+    )
 
 
 def _yoked_to(given: str) -> tuple[str, str]:

@@ -13,16 +13,16 @@ from torch.utils.flop_counter import flop_registry
 from icy.config.settings import TrainingSettings
 from icy.core.checks import FIRST_SEED
 from icy.core.noise import Noise
-from icy.models.factory import COPIES
+from icy.models.creation import COPIES
 
 from .engine import make_model, representation_of
 from .learners import supervised_loss
-from .probe_job import Task
 from .stack import Stack
+from .tasks import Task
 from .work import Work
 
 if TYPE_CHECKING:
-    from .pairs.pair_job import PairTask
+    from .tasks import PairTask
 
 MARKERS = (7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61)
 # A backward pass takes about twice as long as its forward pass, so what comes after both counts a third here.

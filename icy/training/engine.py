@@ -15,7 +15,7 @@ from icy.core.devices import make_current
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.representations import VOCABULARY, WITH_START, Representation, get_representation, without_start
 from icy.core.streams import stream_key
-from icy.models.factory import create
+from icy.models.creation import create
 from icy.records.record import FAILURES
 
 from .batches import Batches
@@ -25,7 +25,8 @@ from .job import Outcome, Reading, Replicate
 from .learners import Learner, accuracy, make_learner, supervised_loss
 from .lockstep import Lockstep, in_groups
 from .probabilities import warn_of_probabilities
-from .probe_job import ProbeJob, Task
+from .probe_job import ProbeJob
+from .tasks import Task
 from .weights import pack_weights
 
 RESUMED = ("curves", "seconds", "reached")  # what `Run` has of each replicate beside its learner, in a checkpoint

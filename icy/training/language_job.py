@@ -4,82 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
-from icy.config.protocols import BASELINE, SCRATCH
+from icy.config.protocols import BASELINE, SCRATCH, EndToEndProtocol, Protocol
 from icy.config.settings import TrainingSettings
 from icy.core.registry import Entry, registry
 from icy.core.text import counted
 from icy.grammars import shared_language
 from icy.languages.language import Language
-from icy.languages.meanings import MeaningSpace
 from icy.languages.names import is_language, language_file
 
 from .job import Job, Outcome, Replicate
-
-
-class LanguageTask(Protocol):
-    """A model or a pair, over a space, in a representation."""
-
-    @property
-    def entry(self) -> Any:
-        """Registry entry of the model, or those of a pair."""
-
-    @property
-    def space(self) -> MeaningSpace:
-        """The meanings."""
-
-    @property
-    def vocab_size(self) -> int:
-        """V."""
-
-    @property
-    def word_length(self) -> int:
-        """w."""
-
-    @property
-    def hidden_size(self) -> int:
-        """E."""
-
-    @property
-    def representation(self) -> str:
-        """Its name."""
-
-    @property
-    def options(self) -> Mapping[str, Any]:
-        """Further arguments of the models."""
-
-    @property
-    def side(self) -> str:
-        """ "sender", "receiver" or "pair"."""
-
-    @property
-    def message_length(self) -> int:
-        """L."""
-
-
-class LanguageProtocol(Protocol):
-    """When to stop, and what is measured."""
-
-    @property
-    def name(self) -> str:
-        """As typed."""
-
-    @property
-    def target(self) -> float:
-        """Accuracy at which concat counts as learnt."""
-
-    @property
-    def cap(self) -> float:
-        """Longest training, as a multiple of concat's steps."""
-
-    @property
-    def length(self) -> dict[str, float]:
-        """The cap, or a common budget in its place, by its name."""
-
-    @property
-    def measure(self) -> str:
-        """What is reported."""
+from .tasks import PairTask, Task
 
 
 @dataclass(frozen=True)
@@ -93,8 +29,8 @@ class LanguageJob(Job):
         languages: languages that users gave in place of grammars, by the names that replicates have for them.
     """
 
-    task: LanguageTask
-    protocol: LanguageProtocol
+    task: Task | PairTask
+    protocol: Protocol | EndToEndProtocol
     settings: TrainingSettings
     languages: Mapping[str, Language] = field(default_factory=dict, kw_only=True, repr=False)
 

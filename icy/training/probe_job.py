@@ -2,60 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any
 
 from icy.config.protocols import Protocol
 from icy.config.settings import TrainingSettings
 from icy.core.errors import InvalidSettingError
-from icy.core.lazy import load_object
 from icy.core.registry import Entry
 from icy.core.text import counted
 from icy.grammars import grammar_version
 from icy.languages.language import Language
-from icy.languages.meanings import MeaningSpace
 from icy.languages.splits import Split
+from icy.records.kinds import job_kind
 from icy.records.record import Record, checked_accuracy, value_of
 
-from .job import ASSUMED_STEPS, ExpectedSteps, Job, Outcome, Replicate
+from .job import Outcome, Replicate
+from .job_cost import ASSUMED_STEPS, ExpectedSteps
 from .language_job import LanguageJob
+from .tasks import Task
 from .work import Work
-
-
-@dataclass(frozen=True)
-class Task:
-    """What one row trains: a model, over a space, in a representation.
-
-    Attributes:
-        entry: the model's registry entry.
-        space: the meanings.
-        vocab_size: V.
-        word_length: w; a message has A*w tokens.
-        hidden_size: E.
-        representation: its name.
-        options: further arguments of the model.
-        paired: whether it is one of a pair, whose sides must not start from the same random numbers.
-    """
-
-    entry: Entry
-    space: MeaningSpace
-    vocab_size: int = 4
-    word_length: int = 4
-    hidden_size: int = 128
-    representation: str = "soft"
-    options: Mapping[str, Any] = field(default_factory=dict)
-    paired: bool = False
-
-    @property
-    def side(self) -> str:
-        """ "sender" or "receiver"."""
-        return self.entry.kind
-
-    @property
-    def message_length(self) -> int:
-        """L."""
-        return self.space.attributes * self.word_length
 
 
 @dataclass(frozen=True)
@@ -78,7 +43,6 @@ class ProbeJob(LanguageJob):
     checkpoints: bool = field(default=True, kw_only=True)
 
     kind = "probe"
-    trainer = "icy.training.engine:train"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -133,15 +97,12 @@ class ProbeJob(LanguageJob):
 
     def work(self) -> Work | None:
         """Count an update of the model; None for one that learns without gradients."""
-        count = cast(
-            "Callable[[Task, TrainingSettings], Work | None]", load_object("icy.training.counting:work_of_task")
-        )
-        return count(self.task, self.settings)
+        counted: Work | None = job_kind(self.kind).function("work")(self.task, self.settings)
+        return counted
 
     def rehearse(self, updates: int) -> float:
         """Return the seconds of one update of the whole stack, the first few left out as they are slower."""
-        rehearse = cast("Callable[[Job, int], float]", load_object("icy.training.engine:rehearse"))
-        return rehearse(self, updates)
+        return float(job_kind(self.kind).function("rehearse")(self, updates))
 
     @property
     def alike(self) -> str:

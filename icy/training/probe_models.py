@@ -16,7 +16,7 @@ from icy.languages.meanings import MeaningSpace
 from icy.records.record import Record
 
 from .engine import make_model
-from .probe_job import Task
+from .tasks import Task
 from .weights import require_version, restore
 
 AT_ONCE = 8192  # meanings

@@ -28,7 +28,7 @@ from icy.experiments.trackers.base import curve_of
 from icy.records.kinds import job_kind, job_kinds, kind_of, row_of
 from icy.records.load import load_records
 from icy.records.store import Store
-from icy.training.job import Job, Outcome, Replicate
+from icy.training.job import Job, Outcome, Replicate, check_config
 from tests.helpers import all_numbers
 
 # The guesser: each update covers a share of the distance to 1. Its training is ten lines.
@@ -310,14 +310,14 @@ def test_numbers_of_numpy_and_those_that_are_none_are_stored(module: ModuleType,
 
 
 def test_jobs_are_checked_before_they_run(module: ModuleType) -> None:
-    with pytest.raises(TypeError, match="neither a method `train` nor a `trainer`"):
-        type("Idle", (module.GuessJob,), {"train": Job.train})(0.1)
+    with pytest.raises(TypeError, match="has no method `train`, and its kind was registered without one"):
+        check_config(type("Idle", (module.GuessJob,), {"train": Job.train})(0.1))
     nameless = type("Nameless", (module.GuessJob,), {"config": lambda job, replicate: {"seed": 1}})(0.1)
     with pytest.raises(IcyError, match="lacks model and grammar"):
-        nameless.check_config()
+        check_config(nameless)
     rude = type("Rude", (module.GuessJob,), {"config": lambda *_: {"model": "", "grammar": "", "seed": 1, "value": 3}})
     with pytest.raises(IcyError, match="cannot hold value"):
-        rude(0.1).check_config()
+        check_config(rude(0.1))
 
 
 def test_versions_are_not_mixed(module: ModuleType, tmp_path: Path) -> None:

@@ -14,24 +14,27 @@ from torch.nn import functional as F
 from icy.config.settings import TrainingSettings
 from icy.core.noise import Noise, drawing_from
 from icy.core.registry import PERCEPTION, Entry, registry
-from icy.games.model import GameModel, ModelSetup, game_loss, make_game_model
+from icy.games.game_task import GameTask
+from icy.games.model import GameModel, game_loss, make_game_model
+from icy.games.turn_settings import TurnSettings
 from icy.training.gradient import GradientLearner
 from icy.training.learners import make_learner
 
 CPU = torch.device("cpu")
 SETTINGS = TrainingSettings(batch_size=4, learning_rate=0.01, clip_norm=None)
-SETUP = ModelSetup(
-    (6,), targets=3, distractors=2, message_length=3, vocab_size=4, sender_hidden=8, receiver_hidden=7, channel="qt"
-)
+SETUP = GameTask(
+    world="thing", world_options={"attributes": 1, "values": 2}, turns=TurnSettings(targets=3, distractors=2),
+    message_length=3, word_size=4, sender_hidden=8, receiver_hidden=7, channel="qt",
+)  # fmt: skip
 CHANNELS = ("gs", "qt", "cb")
 NOISE = Noise(torch.tensor(5))
 SEEDS = (11, 12, 13)
 
 
-def objects(*batch: int, seed: int = 0, setup: ModelSetup = SETUP) -> Tensor:
+def objects(*batch: int, seed: int = 0, setup: GameTask = SETUP) -> Tensor:
     """Objects of some turns [*batch, object, *shape]."""
-    count = (setup.targets + setup.distractors) * (1 if setup.same_objects else 2)
-    return torch.rand(*batch, count, *setup.shape, generator=torch.Generator().manual_seed(seed))
+    count = (setup.turns.targets + setup.turns.distractors) * (1 if setup.turns.same_objects else 2)
+    return torch.rand(*batch, count, *setup.made_world.shape, generator=torch.Generator().manual_seed(seed))
 
 
 def labels(*batch: int) -> Tensor:
@@ -93,7 +96,7 @@ def test_both_prototypes_stand_one_after_the_other() -> None:
 
 
 def test_agents_may_see_different_objects() -> None:
-    setup = replace(SETUP, same_objects=False)
+    setup = replace(SETUP, turns=replace(SETUP.turns, same_objects=False))
     model, seen = make_game_model(setup, 1), objects(4, setup=setup)
     assert torch.equal(model.described(seen[:, :5]), make_game_model(SETUP, 1).described(seen[:, :5]))
     mixed = torch.cat([seen[:, :5], seen[:, :5]], 1)
@@ -197,7 +200,7 @@ class WithBatchNorm(NoStack):
         self.layers.append(nn.BatchNorm1d(size))
 
 
-def trained(setup: ModelSetup, seeds: Sequence[int], engine: str) -> tuple[GradientLearner, Tensor]:
+def trained(setup: GameTask, seeds: Sequence[int], engine: str) -> tuple[GradientLearner, Tensor]:
     """A stack after three updates, and the logits of an evaluation; every replicate has batches of its own."""
     models = [make_game_model(setup, seed) for seed in seeds]
     batches = [torch.stack([objects(4, seed=100 * seed + i, setup=setup) for seed in seeds]) for i in range(4)]
@@ -280,7 +283,7 @@ def test_published_digits_are_those_of_their_own_replicate() -> None:
 def test_agents_learn_a_small_game(channel: str) -> None:
     """Objects of two kinds, of which one is wanted: what is said tells which."""
     options = {"codes": 16} if channel == "cb" else {}
-    setup = replace(SETUP, channel=channel, message_length=1, vocab_size=4, channel_options=options)
+    setup = replace(SETUP, channel=channel, message_length=1, word_size=4, channel_options=options)
     models = [make_game_model(setup, seed) for seed in SEEDS]
     kinds = torch.eye(6)[:2]
 

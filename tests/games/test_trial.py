@@ -12,12 +12,15 @@ from torch import nn
 
 from icy.core.errors import IcyError, IncompatibleError, InvalidSettingError
 from icy.core.registry import PERCEPTION, Entry, registry
-from icy.games.model import GameModel, ModelSetup
+from icy.games.game_task import GameTask
+from icy.games.model import GameModel
 from icy.games.trial import CHANNELS, require_fitting_parts
+from icy.games.turn_settings import TurnSettings
 
-SETUP = ModelSetup(
-    (6,), targets=3, distractors=2, message_length=3, vocab_size=4, sender_hidden=8, receiver_hidden=8, channel="qt"
-)
+SETUP = GameTask(
+    world="thing", world_options={"attributes": 1, "values": 2}, turns=TurnSettings(targets=3, distractors=2),
+    message_length=3, word_size=4, sender_hidden=8, receiver_hidden=8, channel="qt",
+)  # fmt: skip
 
 
 def embedded(space: Any, message_length: int, vocab_size: int, hidden_size: int) -> nn.Module:
@@ -73,7 +76,7 @@ def test_channels_through_which_gradients_pass(channel: str) -> None:
     ("change", "error", "said"),
     [
         ({"channel": "discr"}, InvalidSettingError, "do not pass through 'discr'; choose the channel gs, qt, cb, "),
-        ({"channel": "qt", "vocab_size": 65}, InvalidSettingError, "more than can be numbered in 64 bits"),
+        ({"channel": "qt", "word_size": 65}, InvalidSettingError, "more than can be numbered in 64 bits"),
         ({"sender": "HierSampling:GRU"}, IncompatibleError, "works in the representation discr alone"),
         ({"sender": "Hashtable"}, IncompatibleError, "sender/Hashtable stores examples.*cannot play"),
         ({"receiver": "kNN"}, IncompatibleError, "receiver/kNN stores examples.*cannot play"),

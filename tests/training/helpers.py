@@ -21,7 +21,8 @@ from icy.training.gradient import GradientLearner
 from icy.training.job import Outcome, Replicate
 from icy.training.learners import Learner, make_learner, supervised_loss
 from icy.training.native import NativeLearner
-from icy.training.probe_job import ProbeJob, Task
+from icy.training.probe_job import ProbeJob
+from icy.training.tasks import Task
 
 SPACE = MeaningSpace(3, 4)
 CPU = torch.device("cpu")

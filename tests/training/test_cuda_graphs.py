@@ -26,8 +26,8 @@ from icy.training.engine import make_model, train
 from icy.training.gradient import GradientLearner, _products
 from icy.training.job import Job
 from icy.training.learners import make_learner, supervised_loss
-from icy.training.probe_job import Task
 from icy.training.stack import _call
+from icy.training.tasks import Task
 
 CPU = torch.device("cpu")
 gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")

@@ -24,7 +24,8 @@ from icy.training.batches import Batches
 from icy.training.engine import make_model, train
 from icy.training.job import Outcome, Reading, Replicate
 from icy.training.learners import Learner, make_learner
-from icy.training.probe_job import ProbeJob, Task
+from icy.training.probe_job import ProbeJob
+from icy.training.tasks import Task
 from tests.cores import both_engines
 from tests.helpers import mark_others
 from tests.training.helpers import (

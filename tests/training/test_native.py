@@ -27,7 +27,7 @@ from icy.training.engine import make_model
 from icy.training.gradient import GradientLearner
 from icy.training.learners import Learner, accuracy, make_learner, supervised_loss
 from icy.training.native import NativeLearner
-from icy.training.probe_job import Task
+from icy.training.tasks import Task
 from tests.cores import needs_native
 from tests.helpers import mark_others
 from tests.training.helpers import CPU, SETTINGS, SPACE, Plain, assert_same_bits, weights

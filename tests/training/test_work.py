@@ -11,7 +11,7 @@ from icy.config.settings import settings_for
 from icy.core.registry import registry
 from icy.languages.meanings import MeaningSpace
 from icy.training.counting import UPDATE_CALLS, work_of_task
-from icy.training.probe_job import Task
+from icy.training.tasks import Task
 from icy.training.work import Work
 
 

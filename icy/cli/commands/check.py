@@ -17,8 +17,8 @@ from icy.cli.options import REPRESENTATIONS, Several, plugin_option
 from icy.cli.output import stdout
 from icy.core.registry import SIDES, Entry, registry
 from icy.core.text import counted
-from icy.experiments.combinations import along
-from icy.models.factory import cannot_use
+from icy.models.creation import cannot_use
+from icy.training.combinations import along
 
 if TYPE_CHECKING:
     from icy.testing import CheckResult

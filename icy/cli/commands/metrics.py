@@ -59,7 +59,7 @@ from icy.records.store import RECORDS
 if TYPE_CHECKING:
     import pandas as pd
 
-    from icy.analysis.tables.table import BiasTable
+    from icy.analysis.tables.printed_table import BiasTable
     from icy.languages.language import Language
     from icy.records.record import Record
 
@@ -359,8 +359,8 @@ def _as_reported(
     Raises:
         InvalidSettingError: something else is to be scored, or conventions of topsim were given.
     """
-    from icy.training.pairs.conventions import pair_conventions
     from icy.training.pairs.game import reported_meanings  # imports torch
+    from icy.training.pairs.pair_job import pair_conventions
 
     pairs = [source for source in todo if source.record is not None and source.record["side"] == "pair"]
     if len(pairs) < len(todo) or list(names) != ["topsim"] or chosen:

@@ -1,21 +1,22 @@
 """Jobs that train agents: one setup, at several seeds."""
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields
-from itertools import product
-from typing import Any, cast
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any
 
 from icy.core.checks import seed_list, whole_number
 from icy.core.entry import CORE, Entry
 from icy.core.errors import IcyError, InvalidSettingError
-from icy.core.lazy import load_object
 from icy.core.registry import SPEAKER, registry
-from icy.core.text import counted, names_in, several
+from icy.core.text import counted
+from icy.records.kinds import job_kind
 from icy.records.record import Record
 from icy.s2b.settings import GameSettings
-from icy.training.job import ExpectedSteps, Job, Replicate
+from icy.training.combinations import jobs_of_each
+from icy.training.job import Job, Replicate
+from icy.training.job_cost import ExpectedSteps
 
 from .agent_task import SAME_PRESETS, AgentTask, LearningMethod, core_name, find_learner, speaker_name
+from .recall.spec import RecallSpec
 from .spec import S2BSpec
 
 QUICK_OBSERVATIONS = 20_000  # of learners that count these
@@ -42,7 +43,6 @@ class AgentJob(Job):
     eoa: int = 0
 
     kind = "s2b"
-    trainer = "icy.s2b.agents.agent_run:train"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -109,8 +109,7 @@ class AgentJob(Job):
 
     def rehearse(self, updates: int) -> float:
         """Return the seconds of one update of all seeds."""
-        timed = cast("Callable[[AgentJob, int], float]", load_object(f"{__package__}.agent_run:seconds_per_update"))
-        return timed(self, updates) * len(self.replicates)
+        return float(job_kind(self.kind).function("rehearse")(self, updates)) * len(self.replicates)
 
     def summary(self, record: Record) -> str:
         """Return the result of an agent in a few words."""
@@ -130,68 +129,76 @@ def _registered(setup: AgentTask) -> list[Entry]:
 
 
 def agent_jobs(spec: S2BSpec) -> list[AgentJob]:
-    """Return the jobs of a spec, one per combination of what is several.
+    """Return the jobs of a spec, one per combination of the values along its axes.
 
     Raises:
-        IcyError: an unknown name, a value that cannot be, or what does not go together.
+        IcyError: an unknown name, a value that is not accepted, or settings that do not go together.
     """
-    if spec.device not in ("auto", "cpu"):
-        raise InvalidSettingError("Agents of S2B train on the CPU; leave out device (--device).")
-    seeds, episodes = seed_list(spec.seeds), whole_number("number of episodes", spec.episodes)
-    eoa = whole_number("number of episodes of languages to acquire (eoa)", spec.eoa, least=0)
-    for what, given in (("observations", spec.observations), ("updates between readings", spec.report_every)):
-        if given is not None:
-            whole_number(f"number of {what}", given)
-    jobs: dict[str, AgentJob] = {}
-    for setup in _setups(spec):
-        if not setup.updates:
-            raise InvalidSettingError(f"{setup.model} makes no update in so few observations; give it more.")
-        every = spec.report_every or max(1, setup.updates // READINGS)
-        job = AgentJob(
-            setup,
-            episodes,
-            every,
-            replicates=tuple(Replicate(setup.speaker, seed) for seed in seeds),
-            parameters=count_parameters(setup),
-            preset=setup.preset,
-            eoa=eoa if setup.how.both else 0,
-        )
-        jobs.setdefault(job.row, job)  # a learner of both sides is the same beside every speaker
-    if eoa and not any(job.eoa for job in jobs.values()):
+    check_run(spec, "Agents of S2B")
+    whole_number("number of episodes of languages to acquire (eoa)", spec.eoa, least=0)
+    jobs = jobs_of_each(spec, _jobs, {"speaker": [entry.name for entry in registry.entries(SPEAKER)]})
+    if spec.eoa and not any(job.eoa for job in jobs):
         raise InvalidSettingError(
             "Ease of acquisition (eoa) is measured of speakers that learn, as with the learner 'pair'; for others "
             "there is `icy s2b eoa`."
         )
-    return list(jobs.values())
+    return jobs
 
 
-def _setups(spec: S2BSpec) -> Iterable[AgentTask]:
-    """Return the setups of a spec, in the order of its arguments."""
-    preset = SAME_PRESETS.get(spec.preset, spec.preset)
-    games = [
-        _game(spec, dict(zip(ON_AXES, one, strict=True))) for one in product(*(_numbers(spec, n) for n in ON_AXES))
-    ]
-    speakers = names_in("speaker", spec.speaker, [entry.name for entry in registry.entries(SPEAKER)])
-    for core, learner, speaker in product(names_in("core", spec.core), names_in("learner", spec.learner), speakers):
-        core = core_name(core, learner)
-        asked = asked_settings(spec, core, learner, find_learner(learner))
-        for game, deaf in product(games, (False, True) if spec.deaf else (False,)):
-            settings = find_learner(learner).complete(core, asked, preset, game)
-            yield AgentTask(
-                core=core,
-                learner=learner,
-                game=asdict(game),
-                speaker=speaker_name(speaker, learner),
-                deaf=deaf,
-                options=dict(spec.options),
-                speaker_options=dict(spec.speaker_options),
-                settings=settings,
-                preset=preset,
-                observations=None if "observations" in settings else spec.observations,
-            )
+def check_run(spec: S2BSpec | RecallSpec, agents: str) -> None:
+    """Check the options that trainings of agents share.
+
+    Raises:
+        InvalidSettingError: a device that is not the CPU, or a number that is not accepted.
+    """
+    if spec.device not in ("auto", "cpu"):
+        raise InvalidSettingError(f"{agents} train on the CPU; leave out device (--device).")
+    whole_number("number of episodes", spec.episodes)
+    for what, given in (("observations", spec.observations), ("updates between readings", spec.report_every)):
+        if given is not None:
+            whole_number(f"number of {what}", given)
 
 
-def asked_settings(spec: Any, core: str, learner: str, how: LearningMethod) -> dict[str, Any]:
+def run_options(spec: S2BSpec | RecallSpec, task: AgentTask, condition: str) -> dict[str, Any]:
+    """Return the fields of a job that follow from its spec and its task.
+
+    Raises:
+        IcyError: the task makes no update, or no training of it can be made.
+    """
+    if not task.updates:
+        raise InvalidSettingError(f"{task.model} makes no update in so few observations; give it more.")
+    return {
+        "episodes": int(spec.episodes),
+        "report_every": spec.report_every or max(1, task.updates // READINGS),
+        "replicates": tuple(Replicate(condition, seed) for seed in seed_list(spec.seeds)),
+        "parameters": count_parameters(task),
+        "preset": task.preset,
+    }
+
+
+def _jobs(spec: S2BSpec) -> list[AgentJob]:
+    """Return the job of a spec with one value along each axis, and that of its deaf twin."""
+    preset, learner = SAME_PRESETS.get(spec.preset, spec.preset), str(spec.learner)
+    how, core = find_learner(learner), core_name(str(spec.core), learner)
+    game = _game(spec)
+    settings = how.complete(core, asked_settings(spec, core, learner, how), preset, game)
+    task = AgentTask(
+        core=core,
+        learner=learner,
+        game=asdict(game),
+        speaker=speaker_name(str(spec.speaker), learner),
+        options=dict(spec.options),
+        speaker_options=dict(spec.speaker_options),
+        settings=settings,
+        preset=preset,
+        observations=None if "observations" in settings else spec.observations,
+    )
+    tasks = [replace(task, deaf=deaf) for deaf in ((False, True) if spec.deaf else (False,))]
+    eoa = spec.eoa if how.both else 0
+    return [AgentJob(one, eoa=eoa, **run_options(spec, one, one.speaker)) for one in tasks]
+
+
+def asked_settings(spec: S2BSpec | RecallSpec, core: str, learner: str, how: LearningMethod) -> dict[str, Any]:
     """Return the settings of a learner that were asked for, with the length of the training where it is one of them."""
     known = [one.name for one in fields(how.settings_class(core))]
     lengths = {"updates": spec.updates, "observations": spec.observations}
@@ -204,18 +211,11 @@ def asked_settings(spec: Any, core: str, learner: str, how: LearningMethod) -> d
     return {**{n: value for n, value in lengths.items() if value is not None and n in known}, **spec.settings}
 
 
-def _numbers(spec: S2BSpec, name: str) -> list[int]:
-    found: list[Any] = several(getattr(spec, name))
-    if not found or not all(isinstance(n, int) for n in found):
-        raise InvalidSettingError(f"{name} is a whole number, or several (1,2,4); not '{getattr(spec, name)}'.")
-    return found
-
-
-def _game(spec: S2BSpec, own: Mapping[str, int]) -> GameSettings:
+def _game(spec: S2BSpec) -> GameSettings:
     twice = sorted(set(spec.game) & set(NAMED))
     if twice:
         raise InvalidSettingError(f"{twice[0]} is an option of its own (--{twice[0]}), not one of game.")
-    given: dict[str, Any] = {**own, "least": spec.least, **spec.game}
+    given: dict[str, Any] = {**{name: getattr(spec, name) for name in NAMED}, **spec.game}
     return GameSettings.of(**given)
 
 

@@ -4,14 +4,25 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from typing import Any, Self, cast
 
+import torch
+
 from icy.config.presets import OLD_PRESETS
 from icy.core.entry import CORE
-from icy.core.errors import unknown
+from icy.core.errors import InvalidSettingError, unknown
 from icy.core.fields import checked, differing
-from icy.core.lazy import load_object
 from icy.core.registry import SPEAKER, registry
+from icy.core.streams import stream_key
 from icy.s2b.settings import GameSettings
 
+from .cores.core import takes
+from .memories.attention import MemoryListener, MemorySettings
+from .memories.dealt_learning import DealtLearning, DealtLearningSettings
+from .memories.pair_learning import PairLearning, PairSettings
+from .memories.speaker import SpeakerSettings
+from .networks.core_learning import CoreLearning, CoreLearningSettings, SupervisedCoreSettings
+from .networks.listener import DEFAULTS, CoreListener
+from .networks.network import NetworkSettings
+from .r2d2.r2d2_learning import PRESETS, R2D2Learning, R2D2Settings
 from .training import AgentTraining
 
 MEMORIES = ("pairs", "joint")  # cores that are attention memories of whole games
@@ -20,36 +31,36 @@ SAME_PRESETS = {"metarg24": "metarg22"}  # names of one preset, and the one that
 
 @dataclass(frozen=True)
 class LearningMethod:
-    """A way to learn, which turns a setup into a training.
+    """A way to learn, which turns a task into a training.
 
     Attributes:
         description: one line.
-        make: "module:function" of a setup and a seed, which returns the `AgentTraining`.
-        settings: "module:class" of its settings, a dataclass with the number of `updates`. Where its defaults depend on
-            the game, `usual(game)` of the class makes them.
+        make: a function of a task and a seed that returns the `AgentTraining`.
+        settings: the class of its settings, a dataclass with the number of `updates`. Where its defaults depend on the
+            game, `usual(game)` of the class makes them.
         fixed: settings that its name stands for.
         hidden: settings that stand elsewhere in a setup.
-        presets: "module:object" of a mapping from names to such settings; "" for none.
-        of_cores: "module:class" of its settings where a registered core learns, if they are others.
+        presets: such settings by name, besides "default".
+        of_cores: the class of its settings where a registered core learns, if it is another one.
         memories: whether it trains attention memories.
         cores: whether it trains registered cores.
         both: whether the speaker learns as well.
     """
 
     description: str
-    make: str
-    settings: str
+    make: "Callable[[AgentTask, int], AgentTraining]"
+    settings: type[Any]
     fixed: Mapping[str, Any] = field(default_factory=dict)
     hidden: Sequence[str] = ()
-    presets: str = ""
-    of_cores: str = ""
+    presets: Mapping[str, Any] = field(default_factory=dict)
+    of_cores: type[Any] | None = None
     memories: bool = True
     cores: bool = True
     both: bool = False
 
     def settings_class(self, core: str) -> Any:
         """Return the class of its settings beside a core."""
-        return load_object(self.settings if core in MEMORIES or not self.of_cores else self.of_cores)
+        return self.settings if core in MEMORIES or self.of_cores is None else self.of_cores
 
     def made(self, core: str, given: Mapping[str, Any], preset: str, game: GameSettings) -> Any:
         """Return its settings in a game.
@@ -59,7 +70,7 @@ class LearningMethod:
         """
         of = self.settings_class(core)
         usual = of.usual(game) if hasattr(of, "usual") else of()
-        presets = {"default": usual, **(load_object(self.presets) if self.presets else {})}
+        presets = {"default": usual, **self.presets}
         if preset not in presets:
             raise unknown("preset of this learner", preset, list(presets))
         own = checked(of, given, "setting of the learner", {*self.fixed, *self.hidden})
@@ -78,46 +89,6 @@ class LearningMethod:
         made, usual = self.made(core, given, preset, game), self.made(core, {}, preset, game)
         changed = differing(made, usual)
         return {n: differing(v, cast(Any, type(v))()) if is_dataclass(v) else v for n, v in changed.items()}
-
-
-_DEALT, _PAIR = f"{__package__}.makers:make_dealt", f"{__package__}.makers:make_pair"
-_OF_DEALT, _OF_PAIR = (
-    f"{__package__}.memories.dealt_learning:DealtLearningSettings",
-    f"{__package__}.memories.pair_learning:PairSettings",
-)
-_SIDES = ("speaker", "listener", "seed")
-_R2D2, _OF_R2D2 = f"{__package__}.makers:make_r2d2", f"{__package__}.r2d2.r2d2_learning:R2D2Settings"
-_CORES = f"{__package__}.networks.core_learning:"
-
-# A learner comes in with a line here and a function that makes its `AgentTraining`.
-LEARNERS: dict[str, LearningMethod] = {
-    "ppo": LearningMethod(
-        "By the rewards of its own decisions alone.", _DEALT, _OF_DEALT, {"learner": "ppo"},
-        of_cores=f"{_CORES}CoreLearningSettings",
-    ),
-    "supervised": LearningMethod(
-        "On the right decisions.",
-        _DEALT, _OF_DEALT, {"learner": "supervised"}, of_cores=f"{_CORES}SupervisedCoreSettings",
-    ),
-    "r2d2": LearningMethod(
-        "By values learned from a replay, step by step.",
-        _R2D2, _OF_R2D2, {"players": "listener", "sad": False}, ("network", "speaker", "shared"),
-        presets=f"{__package__}.r2d2.r2d2_learning:PRESETS", memories=False,
-    ),
-    "vdn": LearningMethod(
-        "Speaker and listener together by R2D2, with summed values; with sad=true, each is told the other's choices.",
-        _R2D2, _OF_R2D2, {"players": "both"}, ("network", "speaker"),
-        presets=f"{__package__}.r2d2.r2d2_learning:PRESETS", memories=False, both=True,
-    ),
-    "pair": LearningMethod(
-        "Speaker and listener together, by reward alone.",
-        _PAIR, _OF_PAIR, {"estimator": "reinforce"}, _SIDES, cores=False, both=True,
-    ),
-    "pair-gumbel": LearningMethod(
-        "Speaker and listener together, with gradients through the messages.",
-        _PAIR, _OF_PAIR, {"estimator": "gumbel"}, _SIDES, cores=False, both=True,
-    ),
-}  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,7 +121,7 @@ class AgentTask:
 
     @classmethod
     def of_config(cls, config: Mapping[str, Any]) -> Self:
-        """Return a setup by what `config` gave, also in an older version that named a preset otherwise.
+        """Return a task by what `config` gave, also in an older version that named a preset otherwise.
 
         Raises:
             IcyError: it is of another version of icy.
@@ -195,8 +166,92 @@ class AgentTask:
         Raises:
             IcyError: what does not go together.
         """
-        make = cast("Callable[[AgentTask, int], AgentTraining]", load_object(self.how.make))
-        return make(self, seed)
+        return self.how.make(self, seed)
+
+
+# -- trainings of tasks ----------------------------------------------------------------------------------------------
+
+
+def make_dealt(task: AgentTask, seed: int) -> DealtLearning:
+    """Make the training of a listener on dealt episodes: an attention memory, or a network with a core."""
+    _check_no_speaker_options(task)
+    game, settings = task.game_settings(), task.learner_settings()
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(stream_key(seed, "weights") % 2**63)
+        if task.core in MEMORIES:
+            return DealtLearning(MemoryListener(game, memory_settings(task)), game, settings, seed, task.speaker)
+        listener = CoreListener(game, network_settings(task, DEFAULTS))
+        return CoreLearning(listener, game, settings, seed=seed, speaker=task.speaker)
+
+
+def make_r2d2(task: AgentTask, seed: int) -> R2D2Learning:
+    """Make the training of a listener, or of both players, by R2D2."""
+    _check_no_speaker_options(task)
+    settings = task.learner_settings()
+    network = network_settings(task, settings.network)
+    beside = {} if task.how.both else {"speaker": task.speaker}
+    return R2D2Learning(task.game_settings(), replace(settings, network=network, **beside), seed)
+
+
+def make_pair(task: AgentTask, seed: int) -> PairLearning:
+    """Make the training of a pair that learns both sides."""
+    of_speaker = checked(SpeakerSettings, task.speaker_options, "setting of the speaker")
+    players = {"speaker": SpeakerSettings(**of_speaker), "listener": memory_settings(task)}
+    return PairLearning(task.game_settings(), replace(task.learner_settings(), **players, seed=seed))
+
+
+def _check_no_speaker_options(task: AgentTask) -> None:
+    if task.speaker_options:
+        raise InvalidSettingError("speaker_options are for a speaker that learns, as with the learner 'pair'.")
+
+
+def network_settings(task: AgentTask, usual: NetworkSettings) -> NetworkSettings:
+    """Return the settings of a network with the core of a task.
+
+    Layers that its core cannot read are left out: all for a core of raw inputs, and the joint layers, which mix stimuli
+    and messages, for a core that takes `parts`.
+    """
+    network = replace(usual, core=task.core, options=dict(task.options), deaf=task.deaf)
+    entry = registry.get(task.core, CORE)
+    if getattr(entry.load(), "raw", False):
+        return replace(network, stimulus=(), message=(), joint=())
+    return replace(network, joint=()) if takes(entry, "parts") else network
+
+
+def memory_settings(task: AgentTask) -> MemorySettings:
+    given: dict[str, Any] = checked(MemorySettings, task.options, "option of an attention memory", ("kind", "deaf"))
+    return MemorySettings(kind=task.core, deaf=task.deaf, **given)
+
+
+# A learner comes in with a line here and a function that makes its `AgentTraining`.
+LEARNERS: dict[str, LearningMethod] = {
+    "ppo": LearningMethod(
+        "By the rewards of its own decisions alone.", make_dealt, DealtLearningSettings, {"learner": "ppo"},
+        of_cores=CoreLearningSettings,
+    ),
+    "supervised": LearningMethod(
+        "On the right decisions.",
+        make_dealt, DealtLearningSettings, {"learner": "supervised"}, of_cores=SupervisedCoreSettings,
+    ),
+    "r2d2": LearningMethod(
+        "By values learned from a replay, step by step.",
+        make_r2d2, R2D2Settings, {"players": "listener", "sad": False}, ("network", "speaker", "shared"),
+        presets=PRESETS, memories=False,
+    ),
+    "vdn": LearningMethod(
+        "Speaker and listener together by R2D2, with summed values; with sad=true, each is told the other's choices.",
+        make_r2d2, R2D2Settings, {"players": "both"}, ("network", "speaker"),
+        presets=PRESETS, memories=False, both=True,
+    ),
+    "pair": LearningMethod(
+        "Speaker and listener together, by reward alone.",
+        make_pair, PairSettings, {"estimator": "reinforce"}, ("speaker", "listener", "seed"), cores=False, both=True,
+    ),
+    "pair-gumbel": LearningMethod(
+        "Speaker and listener together, with gradients through the messages.",
+        make_pair, PairSettings, {"estimator": "gumbel"}, ("speaker", "listener", "seed"), cores=False, both=True,
+    ),
+}  # fmt: skip
 
 
 def find_learner(name: str) -> LearningMethod:

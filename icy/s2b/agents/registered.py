@@ -1,7 +1,26 @@
 """What agents register: the kind of job that trains them, and the one that comes with icy."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from icy.core.registry import register_listener
 from icy.records.kinds import JobKind, register_job_kind
+
+
+def language_conventions(config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the conventions of each metric of a language that agents learned: the defaults of icy."""
+    return {
+        "topsim": {
+            "correlation": "spearman",
+            "meaning": "hamming",
+            "message": "levenshtein",
+            "pairs": "all",
+            "normalise": "none",
+        },
+        "posdis": {"constant": "skip"},
+        "bosdis": {"constant": "skip"},
+    }
+
 
 register_job_kind(
     JobKind(
@@ -9,6 +28,8 @@ register_job_kind(
         "Train agents of meta-referential games.",
         spec=f"{__package__}.spec:S2BSpec",
         jobs=f"{__package__}.agent_job:agent_jobs",
+        train=f"{__package__}.agent_run:train",
+        rehearse=f"{__package__}.agent_run:seconds_per_update",
         source="MetaRG22; MetaRG24; icy",
         table="icy.analysis.tables.s2b:training_table",
         measures=(
@@ -19,7 +40,7 @@ register_job_kind(
         noun="agents",
         model=f"{__package__}.saved_networks:kept_networks",
         command="s2b train",
-        conventions=f"{__package__}.conventions:language_conventions",
+        conventions=language_conventions,
         evaluates="s2b eval --listener",
     )
 )
@@ -30,8 +51,10 @@ register_job_kind(
         "Train agents of the recall task.",
         spec=f"{__package__}.recall.spec:RecallSpec",
         jobs=f"{__package__}.recall.recall_job:recall_jobs",
+        train=f"{__package__}.recall.recall_job:train",
+        rehearse=f"{__package__}.agent_run:seconds_per_update",
         source="MetaRG22 section 3.3, MetaRG24 appendix E.1; icy",
-        table="icy.analysis.tables.recall:recall_table",
+        table="icy.analysis.tables.s2b:recall_table",
         measures=("first_shot", "chance", "no_memory", "one_game", "reconstructed", "observations", "cpu_seconds"),
         curve=("steps", "accuracy", "first_shot", "observations", "reconstructed"),
         noun="agents",

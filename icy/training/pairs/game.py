@@ -30,10 +30,11 @@ from icy.training.gradient import GradientLearner
 from icy.training.job import Outcome, Reading, Replicate, Report
 from icy.training.learners import examples_at_once, make_learner
 from icy.training.lockstep import Lockstep
+from icy.training.tasks import PairTask
 from icy.training.weights import pack_weights
 
 from .model import Pair, link_of, make_pair
-from .pair_job import GAME, PairJob, PairTask
+from .pair_job import GAME, PairJob
 
 # The game draws from the streams of pre-training too, this many batches further on: the same ones would repeat it.
 FAR = 2**30

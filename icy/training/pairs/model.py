@@ -19,9 +19,8 @@ from icy.models.native.module import NativeModule
 from icy.records.record import Record
 from icy.training.engine import make_model
 from icy.training.probabilities import warn_of_probabilities
+from icy.training.tasks import PairEntry, PairTask
 from icy.training.weights import require_version, restore
-
-from .pair_job import PairEntry, PairTask
 
 
 class Pair(nn.Module):

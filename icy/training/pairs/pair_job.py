@@ -2,108 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any
 
 from icy.config.protocols import SCRATCH, EndToEndProtocol
 from icy.config.settings import TrainingSettings
-from icy.core.lazy import load_object
 from icy.core.registry import Entry
 from icy.core.text import counted
 from icy.grammars import grammar_version
-from icy.languages.meanings import MeaningSpace
+from icy.records.kinds import job_kind
 from icy.records.pack import file_in
 from icy.records.record import NOT_LEARNT, Record
-from icy.training.job import ASSUMED_STEPS, ExpectedSteps, Outcome, Replicate
+from icy.training.job import Outcome, Replicate
+from icy.training.job_cost import ASSUMED_STEPS, ExpectedSteps
 from icy.training.language_job import LanguageJob
-from icy.training.probe_job import Task
+from icy.training.tasks import PairTask
 from icy.training.work import Work
 
+HAMMING = {"correlation": "spearman", "meaning": "hamming", "message": "hamming"}
 GAMES_ON_CPU = 4  # that are timed for an estimate: a larger stack brings little more
 FORMER_GRID = 50  # of checks, the default of version 0.1
 GAME = "game"  # the phase of readings; before it, the side that learns
-
-
-@dataclass(frozen=True)
-class PairEntry:
-    """A sender and a receiver, where a single model has its registry entry."""
-
-    sender: Entry
-    receiver: Entry
-
-    @property
-    def name(self) -> str:
-        """Both names, joined."""
-        return f"{self.sender.name}+{self.receiver.name}"
-
-    @property
-    def qualified(self) -> str:
-        """The same: neither side can be mistaken."""
-        return self.name
-
-    @property
-    def full_version(self) -> str:
-        """Versions of both, joined."""
-        return f"{self.sender.full_version}+{self.receiver.full_version}"
-
-    def works_with(self, representation: str) -> bool:
-        """Whether both do."""
-        return self.sender.works_with(representation) and self.receiver.works_with(representation)
-
-
-@dataclass(frozen=True)
-class PairTask:
-    """What one row of an end-to-end run trains.
-
-    Attributes:
-        entry: sender and receiver.
-        space: the meanings.
-        vocab_size: V.
-        word_length: w; a message has A*w tokens.
-        hidden_size: E, of both.
-        representation: of the link between them.
-        pretrain_representation: in which each learns the language before.
-        sender_options: further arguments of the sender.
-        receiver_options: further arguments of the receiver.
-    """
-
-    entry: PairEntry
-    space: MeaningSpace
-    vocab_size: int = 4
-    word_length: int = 4
-    hidden_size: int = 128
-    representation: str = "soft"
-    pretrain_representation: str = "soft"
-    sender_options: Mapping[str, Any] = field(default_factory=dict)
-    receiver_options: Mapping[str, Any] = field(default_factory=dict)
-
-    side = "pair"
-
-    @property
-    def message_length(self) -> int:
-        """L."""
-        return self.space.attributes * self.word_length
-
-    @property
-    def options(self) -> Mapping[str, Any]:
-        """The options of both, each with its side."""
-        sides = ("sender", self.sender_options), ("receiver", self.receiver_options)
-        return {f"{side}.{name}": value for side, options in sides for name, value in options.items()}
-
-    def alone(self, side: str, representation: str) -> Task:
-        """The task of one side by itself."""
-        both = {
-            "sender": (self.entry.sender, self.sender_options),
-            "receiver": (self.entry.receiver, self.receiver_options),
-        }
-        entry, options = both[side]
-        sizes = self.space, self.vocab_size, self.word_length, self.hidden_size
-        return Task(entry, *sizes, representation, options, paired=True)
-
-    def feedback(self, settings: TrainingSettings) -> str:
-        """The representation in which the sender sees its own symbols during the game."""
-        return "soft" if settings.soft_feedback and self.entry.sender.works_with("soft") else self.representation
 
 
 @dataclass(frozen=True)
@@ -153,7 +73,6 @@ class PairJob(LanguageJob):
     checkpoints: bool = field(default=True, kw_only=True)
 
     kind = "e2e"
-    trainer = "icy.training.pairs.train:train_pairs"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -212,10 +131,8 @@ class PairJob(LanguageJob):
 
     def work(self) -> Work | None:
         """Count an update of the game; None if a side learns without gradients."""
-        count = cast(
-            "Callable[[PairTask, TrainingSettings], Work | None]", load_object("icy.training.counting:work_of_pair")
-        )
-        return count(self.task, self.settings)
+        counted: Work | None = job_kind(self.kind).function("work")(self.task, self.settings)
+        return counted
 
     def rehearse(self, updates: int) -> float:
         """Return the seconds of one update of the game of all pairs, the first few left out as they are slower."""
@@ -259,3 +176,9 @@ class PairJob(LanguageJob):
         told = " and ".join(f"the {side} ({reading:.3f})" for side, reading in slow.items())
         within = "in the probe" if self.pretrained else f"within {counted(self.settings.max_steps, 'update')}"
         return f"pre-training did not reach {self.protocol.target} {within}: {told} on {outcome.replicate.condition}"
+
+
+def pair_conventions(config: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """Return the conventions of topsim in a record of a pair, by the configuration of the record."""
+    published = config.get("settings", {}).get("training_readings", False)
+    return {"topsim": {**HAMMING, "pairs": "ordered" if published else "all"}}

@@ -19,8 +19,8 @@ from icy.core.registry import registry
 from icy.languages.meanings import MeaningSpace
 from icy.models.kernels import cell_steps, triton_steps
 from icy.training.engine import make_model
-from icy.training.probe_job import Task
 from icy.training.stack import Stack
+from icy.training.tasks import Task
 
 ON_GPU = torch.cuda.is_available()
 DEVICE = torch.device("cuda" if ON_GPU else "cpu")

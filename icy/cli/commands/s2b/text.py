@@ -19,9 +19,9 @@ from icy.core.errors import InvalidSettingError
 from icy.core.registry import LISTENER, PLAYERS, SPEAKER, TEXT_MODEL, registry
 from icy.core.text import counted
 from icy.s2b.settings import GameSettings
-from icy.s2b.text.text_model import CONSTRAINTS, TextModel, TextSettings, is_address, text_model
 from icy.s2b.text.prompt import FORMS
 from icy.s2b.text.requests import CUT
+from icy.s2b.text.text_model import CONSTRAINTS, TextModel, TextSettings, is_address, text_model
 
 from .options import (
     SWEPT,
@@ -308,8 +308,8 @@ def _print(run: _Run, games: Sequence[GameSettings], spread: str, format_: str) 
 
 def _draft(run: _Run, games: Sequence[GameSettings], models: int, format_: str, quiet: bool) -> None:
     """Print a prompt of each phase, and how many tokens all prompts have."""
-    from icy.s2b.text.text_evaluation import DraftModel
     from icy.s2b.text.prompt import estimated_tokens
+    from icy.s2b.text.text_evaluation import DraftModel
 
     lines, total, requests = [], 0, 0
     with progress(len(games), quiet) as told:

@@ -2,23 +2,22 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from itertools import product
 from typing import Any, cast
 
 from torch import nn
 
-from icy.core.checks import seed_list, whole_number
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.fields import differing
-from icy.core.text import counted, names_in
+from icy.core.text import counted
 from icy.records.record import Record
-from icy.s2b.agents.agent_job import READINGS, AgentJob, asked_settings, count_parameters
+from icy.s2b.agents.agent_job import AgentJob, asked_settings, check_run, run_options
 from icy.s2b.agents.agent_run import FINAL_SEED, FLOOR_EPISODES, AgentRun
 from icy.s2b.agents.agent_run import train as train_courses
 from icy.s2b.agents.agent_task import SAME_PRESETS
 from icy.s2b.agents.saved_networks import Weights, restored
 from icy.s2b.recall import RecallSettings
 from icy.s2b.stimuli import REPRESENTATIONS
+from icy.training.combinations import jobs_of_each
 from icy.training.job import Job, Outcome, Replicate, Report
 
 from .floors import recall_floors
@@ -31,7 +30,6 @@ class RecallJob(AgentJob):
     """Training of one setup in the recall task at several seeds, one after the other; see AgentJob."""
 
     kind = "recall"
-    trainer = f"{__name__}:train"
 
     def config(self, replicate: Replicate) -> dict[str, Any]:
         """Return all choices that can change the numbers of a training; usual settings are in `settings` alone."""
@@ -70,52 +68,36 @@ def _changes(task: RecallSettings) -> dict[str, Any]:
 
 
 def recall_jobs(spec: RecallSpec) -> list[RecallJob]:
-    """Return the jobs of a spec, one per combination of core and stimuli.
+    """Return the jobs of a spec, one per combination of the values along its axes.
 
     Raises:
         IcyError: an unknown name, a value that is not accepted, or settings that do not go together.
     """
-    if spec.device not in ("auto", "cpu"):
-        raise InvalidSettingError("Agents of the recall task train on the CPU; leave out device (--device).")
-    seeds, episodes = seed_list(spec.seeds), whole_number("number of episodes", spec.episodes)
-    for what, given in (("observations", spec.observations), ("updates between readings", spec.report_every)):
-        if given is not None:
-            whole_number(f"number of {what}", given)
+    check_run(spec, "Agents of the recall task")
     if "representation" in spec.task:
         raise InvalidSettingError("representation is an option of its own (--stimuli), not one of task.")
-    jobs: dict[str, RecallJob] = {}
-    for core, stimuli in product(names_in("core", spec.core), names_in("stimuli", spec.stimuli)):
-        setup = _setup(spec, core, stimuli)
-        if not setup.updates:
-            raise InvalidSettingError(f"{setup.model} makes no update in so few observations; give it more.")
-        job = RecallJob(
-            setup,
-            episodes,
-            spec.report_every or max(1, setup.updates // READINGS),
-            replicates=tuple(Replicate(stimuli, seed) for seed in seeds),
-            parameters=count_parameters(setup),
-            preset=setup.preset,
-        )
-        jobs.setdefault(f"{job.row} {stimuli}", job)
-    return list(jobs.values())
+    return jobs_of_each(spec, _jobs)
 
 
-def _setup(spec: RecallSpec, given: str, stimuli: str) -> RecallTask:
+def _jobs(spec: RecallSpec) -> list[RecallJob]:
+    """Return the job of a spec with one value along each axis."""
+    stimuli = str(spec.stimuli)
     if stimuli not in REPRESENTATIONS:
         raise unknown("representation of stimuli", stimuli, REPRESENTATIONS)
-    core, learner = core_and_learner(given)
-    task = RecallSettings.of(compat=spec.compat or None, **{**spec.task, "representation": stimuli})
-    asked, preset = asked_settings(spec, core, learner, LEARNERS[learner]), SAME_PRESETS.get(spec.preset, spec.preset)
-    settings = LEARNERS[learner].complete(core, asked, preset, cast(Any, task))
-    return RecallTask(
+    core, learner = core_and_learner(str(spec.core))
+    game = RecallSettings.of(compat=spec.compat or None, **{**spec.task, "representation": stimuli})
+    how, preset = LEARNERS[learner], SAME_PRESETS.get(spec.preset, spec.preset)
+    settings = how.complete(core, asked_settings(spec, core, learner, how), preset, cast(Any, game))
+    task = RecallTask(
         core=core,
         learner=learner,
-        game=asdict(task),
+        game=asdict(game),
         options=dict(spec.options),
         settings=settings,
         preset=preset,
         observations=None if "observations" in settings else spec.observations,
     )
+    return [RecallJob(task, **run_options(spec, task, stimuli))]
 
 
 # -- training ----------------------------------------------------------------------------------------------------------

@@ -11,10 +11,10 @@ from icy.core.errors import unknown
 from icy.core.fields import checked
 from icy.core.registry import registry
 from icy.core.streams import stream_key
-from icy.s2b.agents.agent_task import AgentTask, LearningMethod
-from icy.s2b.agents.makers import memory_settings, network_settings
+from icy.s2b.agents.agent_task import AgentTask, LearningMethod, memory_settings, network_settings
 from icy.s2b.agents.networks.reconstruction import ReconstructionSettings
 from icy.s2b.agents.r2d2.r2d2_learning import PRESETS as R2D2_PRESETS
+from icy.s2b.agents.r2d2.r2d2_learning import R2D2Settings
 from icy.s2b.recall import RecallSettings
 
 from .learning import RecallLearningSettings, RecallMemory, RecallMemoryLearning, RecallR2D2
@@ -28,18 +28,6 @@ PRESETS = MappingProxyType(
         for name, settings in {**R2D2_PRESETS, "default": R2D2_PRESETS["metarg22"]}.items()
     }
 )
-_HERE = __package__
-LEARNERS = {
-    "ppo": LearningMethod(
-        "By the rewards of its own answers alone.", f"{_HERE}.setup:make_memory",
-        f"{_HERE}.learning:RecallLearningSettings", {"learner": "ppo"}, ("query", "alignment_rate"), cores=False,
-    ),
-    "r2d2": LearningMethod(
-        "By values learned from a replay, step by step.", f"{_HERE}.setup:make_r2d2",
-        "icy.s2b.agents.r2d2.r2d2_learning:R2D2Settings", {"players": "listener", "sad": False},
-        ("network", "speaker", "shared"), presets=f"{_HERE}.setup:PRESETS", memories=False,
-    ),
-}  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,18 +62,31 @@ def core_and_learner(given: str) -> tuple[str, str]:
     return found, "ppo" if found == MEMORY else "r2d2"
 
 
-def make_memory(setup: AgentTask, seed: int) -> RecallMemoryLearning:
+def make_memory(task: AgentTask, seed: int) -> RecallMemoryLearning:
     """Make the training of the attention memory."""
-    task: Any = setup.game_settings()
+    game: Any = task.game_settings()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(stream_key(seed, "weights") % 2**63)
-        model = RecallMemory(task, memory_settings(setup))
-    settings: RecallLearningSettings = setup.learner_settings()
-    return RecallMemoryLearning(model, task, settings, seed)
+        model = RecallMemory(game, memory_settings(task))
+    settings: RecallLearningSettings = task.learner_settings()
+    return RecallMemoryLearning(model, game, settings, seed)
 
 
-def make_r2d2(setup: AgentTask, seed: int) -> RecallR2D2:
+def make_r2d2(task: AgentTask, seed: int) -> RecallR2D2:
     """Make the training of a core by R2D2."""
-    settings, task = setup.learner_settings(), setup.game_settings()
-    network = network_settings(setup, settings.network)
-    return RecallR2D2(task, replace(settings, network=network), seed)
+    settings, game = task.learner_settings(), task.game_settings()
+    network = network_settings(task, settings.network)
+    return RecallR2D2(game, replace(settings, network=network), seed)
+
+
+LEARNERS = {
+    "ppo": LearningMethod(
+        "By the rewards of its own answers alone.", make_memory,
+        RecallLearningSettings, {"learner": "ppo"}, ("query", "alignment_rate"), cores=False,
+    ),
+    "r2d2": LearningMethod(
+        "By values learned from a replay, step by step.", make_r2d2,
+        R2D2Settings, {"players": "listener", "sad": False},
+        ("network", "speaker", "shared"), presets=PRESETS, memories=False,
+    ),
+}  # fmt: skip

@@ -1,0 +1,71 @@
+"""Conventions of the metrics in results: of a long table, of its columns in a table, and of curves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pandas as pd
+
+from icy.core.conventions import Convention, read_conventions
+from icy.core.text import counted
+from icy.records.kinds import JobKind, job_kind, kind_of_rows
+
+from .table_cells import TableCell
+
+# The only reason for which a run that ended well has no value of a metric.
+UNDEFINED = {"topsim": "all pairs of meanings, or all pairs of messages, are equally far apart"}
+
+
+def with_reason(cell: TableCell, part: pd.DataFrame, metric: str) -> TableCell:
+    """Return the cell of a metric with the reason, where runs ended well and have no value.
+
+    Args:
+        cell: of these runs.
+        part: rows of a long table.
+        metric: the column.
+    """
+    if metric not in UNDEFINED or not (part[metric].isna() & ~part["failed"].astype(bool)).any():
+        return cell
+    return replace(cell, why=UNDEFINED[metric])
+
+
+def undefined_notes(long: pd.DataFrame) -> list[str]:
+    """Return a note per metric that is undefined in some of the runs that ended well, with the reason."""
+    played, found = long[~long["failed"].astype(bool)], []
+    for name, why in UNDEFINED.items():
+        lacking = int(played[name].isna().sum()) if name in played else 0
+        if 0 < lacking < len(played):
+            found.append(f"{name} is undefined in {lacking} of {counted(len(long), 'run')}: {why}")
+    return found
+
+
+def conventions_of(long: pd.DataFrame, kind: str = "probe") -> dict[str, Convention]:
+    """Return the conventions of each metric in a long table; without the column, the default of its kind of job.
+
+    Args:
+        long: a long table, or curves, with the column `conventions` of newer versions.
+        kind: the kind of job, for a table without kinds or metrics of a kind.
+    """
+    found = read_conventions(long["conventions"]) if "conventions" in long else {}
+    if found:
+        return found
+    own = usual_conventions(kind_of_rows(long, kind)) if "kind" in long else {}
+    return own or usual_conventions(job_kind(kind))
+
+
+def usual_conventions(kind: JobKind) -> dict[str, Convention]:
+    """Return the default conventions of the metrics that a kind of job measures."""
+    return {name: Convention(name, values) for name, values in kind.conventions_of({}).items()}
+
+
+def of_columns(long: pd.DataFrame, shown: Mapping[str, str], kind: str) -> dict[str, Convention]:
+    """Return the conventions of the columns of a table.
+
+    Args:
+        long: the results in the table.
+        shown: the columns of the long table that it shows, and their headings.
+        kind: the kind of job.
+    """
+    found = conventions_of(long, kind)
+    return {heading: found[name] for name, heading in shown.items() if name in found}

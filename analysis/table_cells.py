@@ -1,0 +1,264 @@
+"""Cells of tables: mean and spread of some replicates, a mark, and a reference value to compare with."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from icy.analysis.row_types import Facts
+from icy.core.errors import InvalidSettingError
+
+from .statistics import LEAST_RATIO as LEAST_RATIO
+from .statistics import LogSummary, Values, log_summary, student
+
+CUT = "†"  # marks a mean over runs of which some were cut at the cap
+CAP_SLACK = 0.05  # how far below a cut ratio another still counts as cut
+NOTED = "‡"  # marks a value that the sizes of its table determine or bound
+COARSE = "~"  # marks a mean of ratios that the readings leave more uncertain than they vary over seeds
+SPREADS: dict[str, tuple[str, Callable[[Values], float]]] = {  # name: (description, function)
+    "sd": ("standard deviation over seeds", lambda v: float(v.std(ddof=1))),
+    "sem": ("standard error of the mean", lambda v: float(v.std(ddof=1)) / math.sqrt(len(v))),
+    "ci95": ("95 % interval (Student's t)", lambda v: student(len(v) - 1) * float(v.std(ddof=1)) / math.sqrt(len(v))),
+}
+LOG_COLUMNS = ("geometric_mean", "geometric_spread", "low", "high")  # of `TableCell.to_dict`
+OTHER_COLUMNS = ("other", "other_error", "distance")
+Mark = Literal["", "best", "worst"]
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Reference value of a cell: a published number, or the same cell of other results.
+
+    Attributes:
+        mean: the value.
+        error: its standard error, or its spread over seeds; NaN if unknown.
+        distance: cell's mean minus this one, in combined standard errors; NaN if neither has an error, or if both were
+            cut.
+        cut: whether any of its runs was cut at the cap.
+        source: name of the published table; "" for other results.
+        differs_in: columns of the long table in which its training differs from the cell's.
+    """
+
+    mean: float
+    error: float
+    distance: float
+    cut: bool = False
+    source: str = ""
+    differs_in: tuple[str, ...] = ()
+
+    def text(self, decimals: int) -> str:
+        """Return the value as printed, with the distance in brackets."""
+        shown = number(self.mean, self.error, decimals) + (CUT if self.cut else "")
+        return f"{shown} ({round(self.distance, 1) + 0.0:+.1f})" if math.isfinite(self.distance) else shown
+
+
+@dataclass(frozen=True)
+class TableCell:
+    """Result of one model on one grammar.
+
+    Attributes:
+        mean: over the seeds with a result; NaN if there is none.
+        spread: over the same seeds; NaN for a single one.
+        seeds: number of seeds with a result.
+        cut: how many of them were cut at the cap.
+        failed: number of failed runs. An undefined value, such as topsim where all messages are equal, is no failure.
+        mark: "best" or "worst" of its column, or "".
+        reference: value to compare with, if any.
+        log: of ratios, their summary on the log scale, or that of their quotients to others.
+        p: of differences, the p-value of a paired test, corrected for the number of cells of the table; of metrics, the
+            p-value of a permutation test; NaN without.
+        resolution: uncertainty of a run's ratio from its readings, as a share (`icy.records.resolution`), in the root
+            mean square over runs; NaN if unknown.
+        coarse: whether that is more than the seeds vary.
+        row_seeds: number of seeds of its row in a table, if it has fewer runs; else 0.
+        updates: of ratios, the mean updates to the target; NaN if unknown. Cut runs count with their last update, so
+            that the true mean is larger.
+        why: of metrics, the reasons for undefined values; empty if all are defined, None of other results.
+        note: of metrics, the reasons for values that the sizes of their tables determine or bound.
+    """
+
+    mean: float
+    spread: float
+    seeds: int
+    cut: int
+    failed: int
+    mark: Mark = ""
+    reference: Reference | None = None
+    log: LogSummary | None = None
+    p: float = math.nan
+    resolution: float = math.nan
+    coarse: bool = False
+    row_seeds: int = 0
+    updates: float = math.nan
+    why: str | None = None
+    note: str = ""
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether runs are missing of seeds that its row has, as while training is under way."""
+        return 0 < self.seeds < self.row_seeds
+
+    def to_dict(self) -> Facts:
+        """Return mean, spread (None if undefined) and seeds; numbers of cut and failed runs if any; and what else there
+        is: the summary on the log scale, p, the resolution, the reference value, and of metrics `why` and `note`."""
+        numbers = {"mean": self.mean, "spread": self.spread}
+        rare = {name: count for name, count in (("cut", self.cut), ("failed", self.failed)) if count}
+        shown: Facts = {**{k: finite(v) for k, v in numbers.items()}, "seeds": self.seeds, **rare}
+        more: dict[str, float] = {}
+        if self.log is not None:
+            low, high = self.log.interval
+            centre = math.nan if self.log.bound else self.log.centre
+            more |= dict(zip(LOG_COLUMNS, (centre, self.log.factor("sd"), low, high), strict=True))
+        numbers = {"updates": self.updates, "p": self.p, "resolution": self.resolution}
+        more |= {name: v for name, v in numbers.items() if math.isfinite(v)}
+        if self.reference is not None:
+            about = self.reference
+            more |= dict(zip(OTHER_COLUMNS, (about.mean, about.error, about.distance), strict=True))
+        reasons = {} if self.why is None else {"why": self.why, "note": self.note}
+        return {**shown, **{k: finite(v) for k, v in more.items()}, **reasons}
+
+    def below(self, what: str, decimals: int, spread: str) -> str:
+        """Return the text of a line below the cell: "log", "updates" or "p"; "" for nothing."""
+        if what == "p":
+            return "" if math.isnan(self.p) else p_text(self.p)
+        if what == "updates":
+            return "" if math.isnan(self.updates) else f"{'> ' * bool(self.cut)}{updates_text(self.updates)}"
+        return "" if self.log is None or math.isnan(self.log.centre) else self.log.text(decimals, spread)
+
+    def text(self, decimals: int, signed: bool = False) -> str:
+        """Return mean and spread as printed, with marks for cut, failed and missing runs."""
+        if not self.seeds:
+            return "failed" if self.failed else "-"
+        shown = number(self.mean, self.spread, decimals, "+" if signed else "")
+        shown = (COARSE if self.coarse else "") + shown + (CUT if self.cut else "") + (NOTED if self.note else "")
+        if self.unfinished:
+            return f"{shown} ({self.seeds} of {self.row_seeds})"
+        return shown + (f" ({self.failed} failed)" if self.failed else "")
+
+
+EMPTY = TableCell(math.nan, math.nan, 0, 0, 0)
+
+
+def cell_of(part: pd.DataFrame, spread: str) -> TableCell:
+    """Return the cell of some replicates.
+
+    Args:
+        part: a row per replicate, with the columns value, failed and cut.
+        spread: a name of SPREADS.
+    """
+    # By NumPy: a report has a cell for every model and grammar, and selections of pandas would take most of its time.
+    good = ~part["failed"].to_numpy(bool)
+    values = part["value"].to_numpy(float, na_value=math.nan)[good]
+    values, failed = values[~np.isnan(values)], len(good) - int(good.sum())
+    if not len(values):
+        return TableCell(math.nan, math.nan, 0, 0, failed)
+    width = SPREADS[spread][1](values) if len(values) > 1 else math.nan
+    return TableCell(float(values.mean()), width, len(values), int(part["cut"].to_numpy(bool)[good].sum()), failed)
+
+
+def ratio_cell(part: pd.DataFrame, spread: str) -> TableCell:
+    """Return the cell of some ratios, with their summary on the log scale, and whether their checks were too coarse.
+
+    Args:
+        part: as for `cell_of`; a column `resolution` has the relative uncertainty of a ratio from its readings.
+        spread: a name of SPREADS.
+    """
+    cell = cell_of(part, spread)
+    if not cell.seeds:
+        return cell
+    found = part["value"].to_numpy(float, na_value=math.nan)
+    good = ~part["failed"].to_numpy(bool) & ~np.isnan(found)
+    values = found[good]
+    log = log_summary(values, part["cut"].to_numpy(bool)[good])
+    checks = part["resolution"].to_numpy(float, na_value=math.nan)[good] if "resolution" in part else values[:0]
+    known = checks[~np.isnan(checks)]
+    open_ = math.sqrt(float((known**2).mean())) if len(known) else math.nan
+    varies = float(values.std(ddof=1)) / cell.mean if cell.seeds > 1 and cell.mean else math.nan
+    return replace(cell, log=log, resolution=open_, coarse=bool(open_ > varies))
+
+
+def with_updates(cell: TableCell, part: pd.DataFrame) -> TableCell:
+    """Return the cell of some ratios with the mean updates to the target (`updates_to_target`)."""
+    if not cell.seeds or "steps" not in part:
+        return cell
+    good = ~part["failed"].to_numpy(bool) & part["value"].notna().to_numpy()
+    found = updates_to_target(part)[good]
+    known = found[~np.isnan(found)]
+    return replace(cell, updates=float(known.mean())) if len(known) else cell
+
+
+def updates_to_target(long: pd.DataFrame) -> Values:
+    """Return the updates of each run to the target: interpolated, else at the check; of cut runs those made.
+
+    Args:
+        long: a long table with the columns `steps` and, if interpolated, `crossing`.
+
+    Returns:
+        A number per row; NaN where it is unknown.
+    """
+    steps = long["steps"].to_numpy(float, na_value=math.nan)
+    if "crossing" not in long:
+        return steps
+    crossing = long["crossing"].to_numpy(float, na_value=math.nan)
+    return np.where(np.isnan(crossing), steps, crossing)
+
+
+def updates_text(updates: float) -> str:
+    """Format a number of updates, small ones with a decimal.
+
+    Example:
+        >>> updates_text(3.91), updates_text(10000)
+        ('3.9', '10,000')
+    """
+    return f"{updates:.1f}" if updates < 10 else f"{updates:,.0f}"
+
+
+def cell_of_values(values: pd.Series[float], spread: str) -> TableCell:
+    """Return the cell of values that cannot fail or be cut, such as metrics; NaN are left out."""
+    return cell_of(pd.DataFrame({"value": values, "failed": False, "cut": False}), spread)
+
+
+def both_cut(mean: float, seeds: int, cut: int, other: float) -> bool:
+    """Return whether all seeds of a ratio were cut and another ratio is as large, so that either may be the larger.
+
+    Published ratios lie a little above the cap, since the papers' last evaluation came after it, while icy's falls on
+    it. For ratios only; an accuracy is known whenever training stopped.
+    """
+    return 0 < seeds == cut and other >= mean - CAP_SLACK
+
+
+def checked_spread(spread: str) -> str:
+    """Return a name of SPREADS unchanged.
+
+    Raises:
+        InvalidSettingError: there is no such spread.
+    """
+    if spread not in SPREADS:
+        raise InvalidSettingError(f"The spread is {', '.join(SPREADS)}, not '{spread}'.")
+    return spread
+
+
+def number(mean: float, spread: float, decimals: int, sign: str = "") -> str:
+    """Format a mean and, where it is finite, its spread."""
+    shown = f"{mean:{sign}.{decimals}f}"
+    return shown + (f"±{spread:.{decimals}f}" if math.isfinite(spread) else "")
+
+
+def p_text(p: float) -> str:
+    """Format a p-value with two digits.
+
+    Example:
+        >>> p_text(0.0321), p_text(0.00001), p_text(1.0)
+        ('0.032', '<0.001', '1')
+    """
+    return "<0.001" if p < 0.001 else f"{p:.2g}"
+
+
+def finite(value: float) -> float | None:
+    """Return a number, or None for NaN and infinity."""
+    return value if math.isfinite(value) else None

@@ -1,0 +1,477 @@
+"""BiasTable, and its text, Markdown, LaTeX, csv, HTML and json."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import pandas as pd
+
+from icy.analysis.order import ORDERED
+from icy.analysis.row_types import Facts
+from icy.analysis.table_cells import EMPTY, LOG_COLUMNS, OTHER_COLUMNS, Mark, TableCell
+from icy.core.checks import number_or_text
+from icy.core.conventions import Convention
+from icy.core.errors import InvalidSettingError
+from icy.core.escapes import csv_table, html, in_a_line, latex, markdown
+from icy.core.files import write_atomically
+from icy.core.text import markdown_table
+
+Line = tuple[list[str], dict[str, TableCell]]  # labels of a row, and its cells by column
+Marker = Callable[[str, Mark], str]  # writes the mark of a cell into its text
+SUFFIXES = {".txt": "text", ".md": "markdown", ".tex": "latex", ".csv": "csv", ".html": "html", ".json": "json"}
+TEXTS = ("why", "note", "convention")  # texts of a cell, in its dictionary
+PARAMETERS = "parameters"  # label of the number of parameters, "0" for models that learn by heart
+UNSAFE = re.compile(r"[\s{}\\%#$&~^]")  # letters that LaTeX reads as something else in a label
+FIRST_WORDS = 4  # most words of a part of a title in a label
+NUMBER = re.compile(r"[\d\s.,±×†‡*–-]*")  # the text of a column of numbers
+ADVICE = re.compile(r"\bicy [a-z]|(?:^|\s)--[a-z]")  # commands and options
+MINUS = re.compile(r"(?<![\w.-])-(?=[\d.])")  # a hyphen that begins a number
+
+
+def plain_mark(text: str, mark: Mark) -> str:
+    """Mark the best of a column with a star, and the worst with a ring."""
+    return text + {"best": "*", "worst": "°", "": ""}[mark]
+
+
+@dataclass(frozen=True, repr=False)
+class BiasTable:
+    """A table of results, ready to print.
+
+    Attributes:
+        title: what was measured.
+        labels: headings of the columns that describe a row.
+        grammars: headings of the columns of cells.
+        rows: labels and cells of each row.
+        notes: sentences below the table.
+        decimals: printed with each number.
+        arrows: by grammar, "↑" where large numbers are good and "↓" where small ones are.
+        grouped: labels that become headings of groups of rows instead of columns.
+        compared: heading of the columns of reference values.
+        caption: in place of the title; in LaTeX taken as LaTeX if it has a backslash or a dollar sign.
+        label: in LaTeX, after the caption; "" for a short one made of the title.
+        footnotes: whether notes and the meaning of marks are printed below the table.
+        signed: whether numbers are differences and have a sign.
+        below: lines below each row, by label: what they show of a cell (`TableCell.below`), "log", "updates" or "p".
+        spread: of the cells, a name of `icy.analysis.table_cells.SPREADS`.
+        conventions: of columns that show a metric, by name. Headings and notes name them; csv and json keep the names
+            of the columns and have the conventions in `convention`.
+    """
+
+    title: str
+    labels: list[str]
+    grammars: list[str]
+    rows: list[Line]
+    notes: list[str] = field(default_factory=list)
+    decimals: int = 2
+    arrows: Mapping[str, str] = field(default_factory=dict)
+    grouped: Sequence[str] = ()
+    compared: str = "other"
+    caption: str = ""
+    label: str = ""
+    footnotes: bool = True
+    signed: bool = False
+    below: Mapping[str, str] = field(default_factory=dict)
+    spread: str = "sd"
+    conventions: Mapping[str, Convention] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if UNSAFE.search(self.label):
+            raise InvalidSettingError(
+                f"A label of LaTeX has no spaces and none of {{}}\\%#$&~^, as in tab:bias; not '{self.label}'."
+            )
+        if _is_latex(self.caption) and not _balanced(self.caption):
+            raise InvalidSettingError(f"The braces of the caption do not match: '{self.caption}'.")
+
+    def render(self, format: str = "text") -> str:
+        """Return the table as "text", "markdown", "latex", "csv", "html" or "json".
+
+        Raises:
+            InvalidSettingError: another format.
+        """
+        return render(self, format)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the table to a file in the format of its suffix: .txt, .md, .tex, .csv, .html or .json.
+
+        Raises:
+            InvalidSettingError: another suffix.
+            StoreError: the file cannot be written.
+        """
+        path = Path(path)
+        write_atomically(path, (self.render(format_of(path)) + "\n").encode())
+        return path
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """Return a row per model, with columns (grammar, "mean"), "spread", "seeds", "cut" and "failed".
+
+        Where the table has them, there are also "geometric_mean", "geometric_spread" (the geometric standard deviation,
+        a factor), "low" and "high" (the 95 % interval of the geometric mean; "low" alone is a lower bound), "updates"
+        (mean updates to the target), "p", "resolution", of reference values "other", "other_error" and "distance", and
+        of metrics "why", "note" and "convention".
+        """
+        index = pd.MultiIndex.from_tuples([tuple(labels) for labels, _ in self.rows], names=self.labels)
+        counts = ["seeds", "cut", "failed"]
+        there = {name for _, cells in self.rows for g, cell in cells.items() for name in self._plain(g, cell)}
+        more = [name for name in (*LOG_COLUMNS, "updates", "p", "resolution", *OTHER_COLUMNS, *TEXTS) if name in there]
+        what = ["mean", "spread", *counts, *more]
+        columns = pd.MultiIndex.from_product([self.grammars, what], names=["grammar", None])
+        cells = [[self._plain(g, cells.get(g, EMPTY)) for g in self.grammars] for _, cells in self.rows]
+        empty = {**dict.fromkeys(what), **dict.fromkeys(counts, 0), **dict.fromkeys(TEXTS, "")}
+        values = [[cell.get(name, empty[name]) for cell in row for name in what] for row in cells]
+        frame = pd.DataFrame(values, index=index, columns=columns, dtype=object)
+        kinds: dict[str, type] = {**dict.fromkeys(counts, int), **dict.fromkeys(TEXTS, object)}
+        return frame.astype({column: kinds.get(column[1], float) for column in columns})
+
+    def to_records(self) -> list[Facts]:
+        """Return a dictionary per row: its labels, and a dictionary for each cell (`TableCell.to_dict`)."""
+        return [
+            {
+                **{name: number_or_text(text) for name, text in zip(self.labels, labels, strict=True)},
+                **{name: self._plain(name, cells[name]) for name in self.grammars if name in cells},
+            }
+            for labels, cells in self.rows
+        ]
+
+    def _plain(self, column: str, cell: TableCell) -> Facts:
+        """Return a cell as a dictionary; of a metric, with its convention."""
+        if column not in self.conventions:
+            return cell.to_dict()
+        return {**cell.to_dict(), "convention": self.conventions[column].text}
+
+    def heading(self, column: str) -> str:
+        """Return the heading of a column of cells: its name, with the convention of a metric."""
+        return self.conventions[column].heading(column) if column in self.conventions else column
+
+    def __repr__(self) -> str:
+        return self.render("text")
+
+    def _repr_html_(self) -> str:
+        return self.render("html")
+
+    @property
+    def shown_title(self) -> str:
+        """The caption, or else the title."""
+        return self.caption or self.title
+
+    @property
+    def shown_labels(self) -> list[str]:
+        """Labels that are columns."""
+        return [label for label in self.labels if label not in self.grouped]
+
+    @cached_property
+    def referenced(self) -> set[str]:
+        """Grammars with a reference value in at least one row."""
+        return {grammar for _, cells in self.rows for grammar, cell in cells.items() if cell.reference is not None}
+
+    @property
+    def beside(self) -> set[str]:
+        """Old name of `referenced`, until version 0.3."""
+        return self.referenced
+
+    def head(self, grouped: bool = True) -> list[str]:
+        """Return the headings of the columns.
+
+        Args:
+            grouped: whether rows are in groups, so that the labels in `grouped` are no columns.
+        """
+        columns = []
+        for grammar in self.grammars:
+            heading = self.heading(grammar)
+            columns.append(f"{heading} {self.arrows[grammar]}" if grammar in self.arrows else heading)
+            columns += [self.compared] if grammar in self.referenced else []
+        return [*(self.shown_labels if grouped else self.labels), *columns]
+
+    def groups(self, marker: Marker = plain_mark) -> list[tuple[str, list[list[str]]]]:
+        """Return the heading and the rows of each group, as text; a single group has the heading "".
+
+        Args:
+            marker: marks the best and the worst.
+        """
+        places = [self.labels.index(label) for label in self.grouped]
+        found: dict[str, list[list[str]]] = {}
+        for labels, cells in self.rows:
+            heading = ", ".join(_said(self.labels[place], labels[place]) for place in places if labels[place])
+            shown = [text for place, text in enumerate(labels) if place not in places]
+            lines = found.setdefault(heading, [])
+            lines.append([*shown, *self._texts(cells, marker)])
+            lines += [[f"  {label}", *[""] * (len(shown) - 1), *texts] for label, texts in self._below(cells, marker)]
+        return list(found.items())
+
+    def texts(self) -> list[list[str]]:
+        """Return header and rows as text, with every label as a column."""
+        rows = [[*labels, *self._texts(cells, plain_mark)] for labels, cells in self.rows]
+        return [self.head(grouped=False), *rows]
+
+    def _texts(self, cells: Mapping[str, TableCell], marker: Marker) -> list[str]:
+        texts = []
+        for grammar in self.grammars:
+            cell = cells.get(grammar, EMPTY)
+            texts.append(marker(cell.text(self.decimals, signed=self.signed), cell.mark))
+            if grammar in self.referenced:
+                texts.append("-" if cell.reference is None else marker(cell.reference.text(self.decimals), ""))
+        return texts
+
+    def _below(self, cells: Mapping[str, TableCell], marker: Marker) -> list[tuple[str, list[str]]]:
+        """Return the lines below a row, label and texts; those that would be empty are left out."""
+        lines = []
+        for label, what in self.below.items():
+            texts = []
+            for grammar in self.grammars:
+                texts.append(marker(cells.get(grammar, EMPTY).below(what, self.decimals, self.spread), ""))
+                texts += [""] if grammar in self.referenced else []
+            lines += [(label, texts)] if any(texts) else []
+        return lines
+
+    def remarks(self, marks: str) -> list[str]:
+        """Return conventions of metrics, notes, and an explanation of marks and arrows; nothing without footnotes.
+
+        Args:
+            marks: how the best and the worst are marked, in words.
+        """
+        if not self.footnotes:
+            return []
+        marked = any(cell.mark for _, cells in self.rows for cell in cells.values())
+        legend = f"{marks} of a column, as a bias to composition has it (↑ large, ↓ small values are good)"
+        named = [one.note(column) for column, one in self.conventions.items() if column in self.grammars]
+        return [*filter(None, named), *self.notes, *([legend + self._exempt()] if marked else [])]
+
+    def _exempt(self) -> str:
+        """Return which rows are never marked, if there are any (`icy.analysis.tables.marking`)."""
+        place = self.labels.index(PARAMETERS) if PARAMETERS in self.labels else None
+        alone = place is not None and any(labels[place] == "0" for labels, _ in self.rows)
+        return "; rows without parameters, which learn by heart, are not marked" if alone else ""
+
+
+def _said(label: str, text: str) -> str:
+    """Return the value of a label for the heading of a group, with the label unless the value explains itself."""
+    return text if label in ORDERED else f"{label} {text}"
+
+
+def render(table: BiasTable, format: str) -> str:
+    """Return a table as "text", "markdown", "latex" (needs the packages booktabs and graphicx), "csv", "html" or
+    "json".
+
+    Raises:
+        InvalidSettingError: another format.
+    """
+    if format not in RENDERERS:
+        raise InvalidSettingError(f"A table is printed as {', '.join(RENDERERS)}, not as '{format}'.")
+    return RENDERERS[format](table)
+
+
+def format_of(path: Path) -> str:
+    """Return the format for the suffix of a file.
+
+    Raises:
+        InvalidSettingError: another suffix.
+    """
+    if path.suffix.lower() not in SUFFIXES:
+        raise InvalidSettingError(f"A table is written as {', '.join(SUFFIXES)}; not as '{path.name}'.")
+    return SUFFIXES[path.suffix.lower()]
+
+
+def flat(table: BiasTable) -> pd.DataFrame:
+    """Return a table with plain columns: its labels, and GRAMMAR_mean, GRAMMAR_spread and so on."""
+    frame = table.to_dataframe()
+    frame.columns = pd.Index(["_".join(map(str, names)) for names in frame.columns], dtype=object)
+    return frame.reset_index()
+
+
+# -- formats -----------------------------------------------------------------------------------------------------------
+
+
+def _text(table: BiasTable) -> str:
+    head = [*map(in_a_line, table.head())]
+    groups = [(h, [[*map(in_a_line, line)] for line in part]) for h, part in table.groups(plain_mark)]
+    lines = [head, *(line for _, part in groups for line in part)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
+    rule = "  ".join("-" * width for width in widths)
+    shown = [_aligned(head, widths), rule]
+    for heading, part in groups:
+        shown += [*filter(None, [in_a_line(heading)]), *(_aligned(line, widths) for line in part)]
+    text = "\n".join([in_a_line(table.shown_title), "", *shown, "", *map(in_a_line, table.remarks("* best, ° worst"))])
+    return text.strip()
+
+
+def _aligned(line: list[str], widths: list[int]) -> str:
+    first, *rest = line
+    return "  ".join(
+        [first.ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(rest, widths[1:], strict=True))]
+    ).rstrip()
+
+
+def _markdown(table: BiasTable) -> str:
+    def marked(text: str, mark: Mark) -> str:
+        return {"best": f"**{text}**", "worst": f"*{text}*", "": text}[mark]
+
+    head, labels = [*map(markdown, table.head())], len(table.shown_labels)
+    lines: list[list[str]] = []
+    for heading, part in table.groups(marked):
+        lines += [[f"**{markdown(heading)}**", *[""] * (len(head) - 1)]] if heading else []
+        lines += [[*map(markdown, line[:labels]), *line[labels:]] for line in part]
+    body = markdown_table(head, lines, numbers=range(1, len(head)), markup=True)
+    remarks = map(markdown, table.remarks("bold: best, italic: worst"))
+    notes = [note if i == 0 else f"\n{note}" for i, note in enumerate(remarks)]
+    return "\n".join([markdown(table.shown_title), "", body, *([""] if notes else []), *notes])
+
+
+def _latex(table: BiasTable) -> str:
+    def marked(text: str, mark: Mark) -> str:
+        return {"best": rf"\textbf{{{_tex(text)}}}", "worst": rf"\textit{{{_tex(text)}}}", "": _tex(text)}[mark]
+
+    labels = len(table.shown_labels)
+    head, body = _split(table.head(), labels, table)[0], []
+    texts = {0}  # columns of labels with other text than numbers
+    for place, (heading, part) in enumerate(table.groups(marked)):
+        texts |= {column for line in part for column in range(labels) if not NUMBER.fullmatch(line[column])}
+        body += [r"\addlinespace"] if heading and place else []
+        body += [rf"\multicolumn{{{len(head)}}}{{l}}{{\emph{{{_tex(heading)}}}}} \\"] if heading else []
+        for line in part:
+            ours, below = _split([*map(_tex, line[:labels]), *line[labels:]], labels, table)
+            body.append(" & ".join(ours) + r" \\")
+            small = [rf"{{\scriptsize {'--' if cell == '-' else cell}}}" if cell else "" for cell in below]
+            body += [" & ".join(small) + r" \\"] if any(below[labels:]) else []
+    remarks = filter(None, map(without_advice, table.remarks("bold: best, italic: worst")))
+    notes = " ".join(map(_tex_sentence, remarks))
+    below = [r"\\[\smallskipamount]", rf"\parbox{{\linewidth}}{{\footnotesize {notes}}}"] if notes else []
+    lines = [
+        r"% needs \usepackage{booktabs,graphicx}",
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{_tex_caption(table)}}}",
+        rf"\label{{{table.label or _tex_label(table.title)}}}",
+        r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",  # smaller only where it is too wide
+        rf"\begin{{tabular}}{{{''.join('l' if column in texts else 'r' for column in range(len(head)))}}}",
+        r"\toprule",
+        " & ".join(_tex(cell) for cell in head) + r" \\",
+        r"\midrule",
+        *body,
+        r"\bottomrule",
+        r"\end{tabular}}",
+        *below,
+        r"\end{table}",
+    ]
+    return "\n".join(lines)
+
+
+def without_advice(note: str) -> str:
+    """Return a note without the clauses that name commands or options: a paper does not have them."""
+    return "; ".join(clause for clause in note.split("; ") if not ADVICE.search(clause))
+
+
+def _split(line: list[str], labels: int, table: BiasTable) -> tuple[list[str], list[str]]:
+    """Split a line into its own cells and a second line of reference values, since a page is narrow.
+
+    Args:
+        line: text of labels, cells and reference values.
+        labels: number of labels.
+        table: that the line belongs to; without reference values the second line is empty.
+    """
+    cells, below = [], []
+    rest = iter(line[labels:])
+    for grammar in table.grammars:
+        cells.append(next(rest))
+        below.append(next(rest) if grammar in table.referenced else "")
+    named = [rf"\quad {_tex(table.compared)}", *[""] * (labels - 1), *below]
+    return [*line[:labels], *cells], named if table.referenced else []
+
+
+def _tex(text: str) -> str:
+    if text == "-":  # no value
+        return "--"
+    indent = r"\quad " if text.startswith("  ") else ""
+    return indent + MINUS.sub("$-$", latex(text.strip())).replace(r"\textasciitilde{}", r"$\sim$")
+
+
+def _tex_sentence(text: str) -> str:
+    return _tex(text[:1].upper() + text[1:].rstrip(".")) + "."
+
+
+def _tex_caption(table: BiasTable) -> str:
+    if _is_latex(table.caption):
+        return " ".join(table.caption.split())  # an empty line would end it
+    return _tex(table.caption) if table.caption else _tex_sentence(table.title)
+
+
+def _is_latex(text: str) -> bool:
+    return "\\" in text or "$" in text
+
+
+def _balanced(text: str) -> bool:
+    """Return whether each brace that LaTeX reads as one has a partner."""
+    depth = 0
+    for brace in re.sub(r"\\.", "", text):
+        depth += {"{": 1, "}": -1}.get(brace, 0)
+        if depth < 0:
+            return False
+    return depth == 0
+
+
+def _tex_label(title: str) -> str:
+    """Return a short label made of a title: the protocol or the first words, the meanings and the representation.
+
+    Example:
+        >>> _tex_label("acquire: steps to the target, target 0.8; meanings 3x4; V=4, w=2; soft; preset default")
+        'tab:acquire-3x4-soft'
+        >>> _tex_label("metrics of languages")
+        'tab:metrics-of-languages'
+    """
+    first, *rest = title.lower().split(";")
+    if first == "difference" and rest:
+        first, *rest = [f"{first} {rest[0].partition(':')[0]}", *rest[1:]]
+    parts = [" ".join(first.partition(":")[0].split()[:FIRST_WORDS]), *map(str.strip, rest)]
+    short = [part.removeprefix("meanings ") for part in parts if not re.search(r"[=:,]|^preset ", part)]
+    words = re.findall(r"[a-z0-9.+]+", " ".join(part for part in short if len(part.split()) <= FIRST_WORDS))
+    return f"tab:{'-'.join(words) or 'results'}"
+
+
+def _csv(table: BiasTable) -> str:
+    return str(csv_table(flat(table)).to_csv(index=False)).rstrip("\n")
+
+
+def _html(table: BiasTable) -> str:
+    def marked(text: str, mark: Mark) -> str:
+        tag = {"best": "b", "worst": "i", "": ""}[mark]
+        return f"<{tag}>{html(text)}</{tag}>" if tag else html(text)
+
+    head, labels = table.head(), len(table.shown_labels)
+    body = ""
+    for heading, part in table.groups(marked):
+        if heading:
+            body += f'<tr><th colspan="{len(head)}" style="text-align:left">{html(heading)}</th></tr>'
+        for line in part:
+            cells = [*map(html, line[:labels]), *line[labels:]]
+            body += f"<tr>{_html_cells('td', cells)}</tr>"
+    heads = _html_cells("th", [html(cell) for cell in head])
+    notes = "".join(f"<p>{html(note)}</p>" for note in table.remarks("bold: best, italic: worst"))
+    title = f'<caption style="text-align:left;white-space:normal">{html(table.shown_title)}</caption>'
+    whole = f"{title}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody>"
+    looks = "border-spacing:12px 2px;white-space:nowrap"
+    return (
+        f'<div style="overflow-x:auto"><table style="{looks}">{whole}</table></div>{notes}'  # scrolls where it is wide
+    )
+
+
+def _html_cells(tag: str, cells: Sequence[str]) -> str:
+    """Return the cells of a row, the first of which is aligned left and the others, as numbers, right."""
+    sides = ["left", *["right"] * (len(cells) - 1)]
+    return "".join(f'<{tag} style="text-align:{side}">{cell}</{tag}>' for side, cell in zip(sides, cells, strict=True))
+
+
+def _json(table: BiasTable) -> str:
+    return json.dumps(table.to_records(), indent=1)
+
+
+RENDERERS: dict[str, Callable[[BiasTable], str]] = {
+    "text": _text,
+    "markdown": _markdown,
+    "latex": _latex,
+    "csv": _csv,
+    "html": _html,
+    "json": _json,
+}

@@ -1,0 +1,198 @@
+"""Reference values for results: published ones, or those of other results."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from icy.analysis.literature.agreement import agreement, end_to_end_agreement, with_distance
+from icy.analysis.literature.catalogue import find_table
+from icy.analysis.row_types import Series
+from icy.analysis.table_cells import Reference, TableCell, both_cut, cell_of
+from icy.core.errors import InvalidSettingError, UnknownNameError
+from icy.records.load import ATLAS, Results, long_of, read_long
+from icy.records.long_table import ROW
+
+PUBLISHED = "published"
+# Columns of ROW in which rows of two results must agree to be compared, and the rest, which say how they were trained.
+IDENTITY = ["model", "options", "representation", "meanings", "vocab_size", "word_length", "hidden_size", "protocol",
+            "held_out", "split"]  # fmt: skip
+TRAINING = [name for name in ROW if name not in IDENTITY]
+LIMIT = ["max_updates"]  # rows under a common budget are compared with others only where there are none under it
+CellKey = tuple[int, str]  # number of a row (`numbered`), and a grammar
+
+
+def compared_with(compare: Results | None) -> tuple[str | pd.DataFrame | None, str]:
+    """Find what to compare with, and its heading in tables.
+
+    Except for "published", a name is first looked for among files and folders, then among published tables.
+
+    Args:
+        compare: "published", the name of one published table, "atlas", a results folder or file, results, or None.
+
+    Returns:
+        "published", the id of a published table, other results in long form, or None; and the heading.
+
+    Raises:
+        UnknownNameError: there is no file, folder or published table of that name.
+    """
+    if compare is None:
+        return None, ""
+    if not isinstance(compare, str | Path):
+        return long_of(compare), "other"
+    if compare == PUBLISHED:
+        return PUBLISHED, PUBLISHED
+    if compare == ATLAS or Path(compare).exists():
+        return read_long(compare), Path(compare).stem
+    try:
+        return find_table(str(compare)).id, PUBLISHED
+    except UnknownNameError as error:
+        raise UnknownNameError(f"There is no file or folder {compare}. {error}") from error
+
+
+def cell_references(
+    long: pd.DataFrame, compare: str | pd.DataFrame | None, spread: str = "sem"
+) -> dict[CellKey, Reference]:
+    """Return the reference values of a table's cells.
+
+    Args:
+        long: results in long form, with the column `row`.
+        compare: "published", the name of one published table, other results in long form, or None for nothing.
+        spread: shown with the means of other results, a name of `icy.analysis.table_cells.SPREADS`.
+
+    Raises:
+        UnknownNameError: there is no such table.
+        InvalidSettingError: several rows of the other results match one row (`matched_rows`).
+    """
+    if compare is None:
+        return {}
+    return _published_references(long, compare) if isinstance(compare, str) else _references(long, compare, spread)
+
+
+def pair_references(long: pd.DataFrame, name: str) -> dict[tuple[int, str, str], Reference]:
+    """Return published values of pairs, by row, grammar and measure.
+
+    Args:
+        long: results in long form, with the column `row`.
+        name: "published", or the name of one published table.
+    """
+    cells = end_to_end_agreement(long, "" if name == PUBLISHED else name, by=["row"])
+    return {
+        (int(cell["row"]), str(cell["grammar"]), str(cell["measure"])): _reference(cell) for _, cell in cells.iterrows()
+    }
+
+
+def matched_rows(long: pd.DataFrame, other: pd.DataFrame, names: Sequence[str] = IDENTITY) -> dict[int, int]:
+    """Match the rows of one table with those of another of the same model, sizes and protocol.
+
+    Where several rows match, take the one with the same training.
+
+    Args:
+        long: results with the column `row`.
+        other: likewise.
+        names: columns of ROW in which rows must agree.
+
+    Returns:
+        By number of a row of `long`, the number of its partner; rows without a partner are left out.
+
+    Raises:
+        InvalidSettingError: several rows match, of which none or more than one has the same training.
+    """
+    mine, theirs = (_first(table) for table in (long, other))
+    found = {}
+    for row, about in mine.iterrows():
+        alike = theirs[_alike(theirs, about, names)]
+        if len(alike) > 1 and _alike(alike, about, LIMIT).any():
+            alike = alike[_alike(alike, about, LIMIT)]
+        if len(alike) > 1:
+            alike = alike[_alike(alike, about, [name for name in ROW if name not in (*names, "model")])]
+            if len(alike) != 1:
+                raise InvalidSettingError(
+                    f"The other results have several rows of {about['model']} at {about['meanings']}, which differ in "
+                    "how they were trained; compare with a folder that has one."
+                )
+        if len(alike):
+            found[int(str(row))] = int(str(alike.index[0]))
+    return found
+
+
+def numbered(long: pd.DataFrame) -> pd.DataFrame:
+    """Add a column `row`: the number of each replicate's row, in the order of first replicates."""
+    return long.assign(row=long.groupby(list(ROW), sort=False, dropna=False).ngroup())
+
+
+def _published_references(long: pd.DataFrame, name: str) -> dict[CellKey, Reference]:
+    """Return published values; each row takes them from the table that has most of its cells."""
+    cells = agreement(long, "" if name == PUBLISHED else name, by=["row"])
+    covered = cells.groupby(["row", "source", "table"])["grammar"].transform("size")
+    # A tie goes to Perkins21, which prints errors where Icy22's table 20 has none.
+    cells = cells.assign(covered=covered).sort_values(["covered", "source"], ascending=False, kind="stable")
+    best = cells.drop_duplicates(["row"])[["row", "source", "table"]]
+    chosen = cells.merge(best, on=["row", "source", "table"])
+    return {(int(cell["row"]), str(cell["grammar"])): _reference(cell) for _, cell in chosen.iterrows()}
+
+
+def _reference(cell: Series) -> Reference:
+    source = find_table(f"{cell['source']}/{str(cell['table']).partition('/')[0]}").id
+    return Reference(cell["published"], cell["published_error"], cell["distance"], source=source)
+
+
+def _references(long: pd.DataFrame, other: pd.DataFrame, spread: str) -> dict[CellKey, Reference]:
+    """Return the values of other results."""
+    other = numbered(other)
+    ours, theirs, shown = _cells(long, "sem"), _cells(other, "sem"), _cells(other, spread)
+    partners = matched_rows(long, other)  # several rows may have the same one
+    differences = training_differences(long, other, partners)
+    pairs = [((row, grammar), (partners.get(row, -1), grammar)) for row, grammar in ours]
+    pairs = [(own, their) for own, their in pairs if their in theirs and ours[own].seeds and theirs[their].seeds]
+    ratios = set(other.loc[other["measure"] == "ratio", "row"])
+    rows = [[*_numbers(ours[own]), *_numbers(theirs[their]), 0.0] for own, their in pairs]
+    names = ["icy", "icy_error", "seeds", "published", "published_error", "n", "rounding"]
+    distances = with_distance(pd.DataFrame(rows, columns=names, dtype=float))["distance"]
+    found = {}
+    for (own, their), distance in zip(pairs, distances, strict=True):
+        cell = theirs[their]
+        if their[0] in ratios and both_cut(cell.mean, cell.seeds, cell.cut, ours[own].mean):
+            distance = math.nan
+        found[own] = Reference(cell.mean, shown[their].spread, distance, cell.cut > 0, differs_in=differences[own[0]])
+    return found
+
+
+def _numbers(cell: TableCell) -> tuple[float, float, int]:
+    return cell.mean, cell.spread, cell.seeds
+
+
+def _cells(long: pd.DataFrame, spread: str) -> dict[CellKey, TableCell]:
+    """Return the cells of a table, by row and grammar."""
+    found = {}
+    for key, part in long.groupby(["row", "grammar"]):
+        row, grammar = key  # type: ignore[misc]
+        found[int(str(row)), str(grammar)] = cell_of(part, spread)
+    return found
+
+
+def _first(long: pd.DataFrame) -> pd.DataFrame:
+    return long.drop_duplicates("row").set_index("row")[[*IDENTITY, *TRAINING]]
+
+
+def _alike(rows: pd.DataFrame, about: Series, names: Sequence[str]) -> pd.Series[bool]:
+    """Return which rows equal one row in some columns; missing values are equal."""
+    same = pd.Series(True, index=rows.index)
+    for name in names:
+        value, column = about[name], rows[name]
+        same &= column.isna() if pd.isna(value) else column.eq(value).fillna(False).astype(bool)
+    return same
+
+
+def training_differences(
+    long: pd.DataFrame, other: pd.DataFrame, partners: Mapping[int, int]
+) -> dict[int, tuple[str, ...]]:
+    """Return the columns of TRAINING in which each row differs from its partner."""
+    mine, theirs = _first(long), _first(other)
+    return {
+        row: tuple(n for n in TRAINING if not _alike(theirs.loc[[partner]], mine.loc[[row]].iloc[0], [n]).all())
+        for row, partner in partners.items()
+    }

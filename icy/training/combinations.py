@@ -1,0 +1,120 @@
+"""Combinations: one spec for each combination of the values along the axes of a spec, and the jobs of all of them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import Any, TypeVar, get_args
+
+from icy.config.options import PresetName, ProtocolName, RepresentationName
+from icy.config.specs import RunSpec, names
+from icy.core.checks import whole_number
+from icy.core.errors import IncompatibleError, InvalidSettingError
+from icy.core.text import several, words
+
+from .job import Job
+
+NUMBERS = {  # axes of whole numbers
+    "vocab_size": "vocabulary size",
+    "word_length": "word length",
+    "hidden": "hidden size",
+    **{name: name.replace("_", " ") for name in ("rule_length", "targets", "word_size", "message_length")},
+    **{name: name for name in ("shots", "samples", "distractors", "most")},
+}
+FROM_ZERO = ("distractors",)  # axes among them with 0
+
+
+J = TypeVar("J", bound=Job)
+S = TypeVar("S", bound=RunSpec)
+log = logging.getLogger(__name__)
+
+ALL = "all"
+KNOWN: Mapping[str, tuple[str, ...]] = {  # the names that "all" means, by axis
+    "protocol": get_args(ProtocolName),
+    "preset": get_args(PresetName),
+    **dict.fromkeys(("representation", "pretrain_representation"), get_args(RepresentationName)),
+}
+
+
+Known = Mapping[str, Sequence[str]]  # the names that "all" means, by axis
+
+
+def combinations(spec: S, by_model: bool = False, known: Known = KNOWN) -> list[S]:
+    """Return a spec for each combination of the values along the axes of a spec.
+
+    Args:
+        spec: an axis of it may have several values.
+        by_model: whether models have specs of their own too; they do where there are several combinations, so that
+            a model that does not work in one of them is left out there alone.
+        known: the names that "all" means, by axis.
+
+    Raises:
+        InvalidSettingError: an axis without a value.
+    """
+    axes = {axis: along(axis, getattr(spec, axis), known) for axis in spec.axes}
+    if "model" in names(type(spec)) and (by_model or any(len(values) > 1 for values in axes.values())):
+        axes = {"model": words(vars(spec)["model"]), **axes}
+    made = [replace(spec, **dict(zip(axes, values, strict=True))) for values in product(*axes.values())]
+    return [one.with_given(spec.given) for one in made]
+
+
+def along(axis: str, value: Any, known: Known = KNOWN) -> list[Any]:
+    """Return the values along an axis, each once. Two numbers in a tuple are one space of meanings.
+
+    Raises:
+        InvalidSettingError: there are none.
+
+    Example:
+        >>> along("representation", "soft,discr"), along("protocol", "all"), along("meanings", (3, 4))
+        (['soft', 'discr'], ['budget', 'acquire', 'generalise'], [(3, 4)])
+    """
+    pair = isinstance(value, tuple) and len(value) == 2 and all(isinstance(n, int) for n in value)
+    found = [value] if axis == "meanings" and pair else [each for one in several(value) for each in several(one)]
+    if ALL in found and axis in known:
+        found = list(known[axis])
+    if axis in NUMBERS and found != [None]:
+        found = [whole_number(NUMBERS[axis], one, least=int(axis not in FROM_ZERO)) for one in found]
+    if not found:
+        raise InvalidSettingError(f"{axis} has no value; leave it out for the default, or name one or several.")
+    return [one for place, one in enumerate(found) if one not in found[:place]]
+
+
+def jobs_of_each(
+    spec: S, make: Callable[[S], Sequence[J]], known: Known = KNOWN, prepare: Callable[[S], S] | None = None
+) -> list[J]:
+    """Return the jobs of every combination of a spec, each row once.
+
+    A combination in which a model does not work is left out, unless it is the only one.
+
+    Args:
+        spec: an axis of it may have several values.
+        make: makes the jobs of a spec with one value along each axis.
+        known: the names that "all" means, by axis.
+        prepare: changes each spec before its jobs are made, where there are several.
+
+    Raises:
+        IcyError: as for `make`.
+    """
+    specs = combinations(spec, known=known)
+    if len(specs) == 1:
+        return list(make(specs[0]))
+    jobs: dict[tuple[str, ...], J] = {}  # by the keys of replicates: a setting may do nothing in some jobs
+    refused: list[IncompatibleError] = []
+    for one in specs:
+        try:
+            for job in make(one if prepare is None else prepare(one)):
+                jobs.setdefault(tuple(job.key(r) for r in job.replicates), job)
+        except IncompatibleError as error:
+            refused.append(error)
+    warn_of_refused(refused, jobs)
+    return list(jobs.values())
+
+
+def warn_of_refused(refused: Sequence[IncompatibleError], found: Iterable[object]) -> None:
+    """Warn of combinations that were left out; if nothing was found, raise the first error."""
+    if refused and not list(found):
+        raise refused[0]
+    for sentence in dict.fromkeys(map(str, refused)):
+        log.warning("Left out: %s", sentence)

@@ -1,0 +1,143 @@
+"""The training of a job: its replicates, the configuration and versions that make their keys, and how they train."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
+
+from icy.config.settings import ENGINES
+from icy.core import native
+from icy.core.entry import JOB, Entry
+from icy.core.errors import InvalidSettingError, unknown
+from icy.core.registry import registry
+from icy.records.kinds import RowKey, job_kind
+from icy.records.record import MODELS, Record, record_key
+
+from .outcomes import Outcome, Replicate, Report
+
+CORES = "icy.models.native"  # the package of the native cores, which need not be imported to know of its library
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobTraining(ABC):
+    """The part of a job that determines its numbers: replicates, configuration, versions and training; see `Job`.
+
+    Attributes:
+        replicates: what to train.
+        baselines: steps of the baseline by seed, where they are known; for a baseline that failed, the reason.
+        device: "cpu", "cuda", ...
+        engine: how replicates are stacked; one of ENGINES.
+        folder: the results folder.
+        parameters: numbers of parameters by convention, for the record.
+        preset: name that the settings started from, for the record.
+        keep_models: whether the weights of every replicate are kept beside its record.
+        checkpoints: whether trainings leave checkpoints in the results folder and go on from them, so that what was
+            killed loses seconds; a kind whose trainer does so has True as its default.
+    """
+
+    replicates: tuple[Replicate, ...] = ()
+    baselines: Mapping[int, float | str] = field(default_factory=dict)
+    device: str = "cpu"
+    engine: str = "auto"
+    folder: str = "."
+    parameters: Mapping[str, int] = field(default_factory=dict)
+    preset: str = "default"
+    keep_models: bool = False
+    checkpoints: bool = False
+
+    kind: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        check_engine(self.engine, self.device)
+
+    @property
+    def entries(self) -> list[Entry]:
+        """Registry entries that it needs where it is trained."""
+        return [registry.get(self.kind, JOB)]
+
+    @abstractmethod
+    def config(self, replicate: Replicate) -> dict[str, Any]:
+        """Return all choices that can change the numbers of a replicate: `model`, `grammar`, `seed` and others."""
+
+    def versions(self, replicate: Replicate) -> dict[str, str]:
+        """Return the versions of the parts that determine the numbers."""
+        return {self.kind: registry.get(self.kind, JOB).full_version}
+
+    def key(self, replicate: Replicate) -> str:
+        """Return the name that the result of a replicate is filed under."""
+        return record_key(self.config(replicate), self.versions(replicate))
+
+    @property
+    def row(self) -> RowKey:
+        """What tells this job's row from the others of a plan."""
+        return job_kind(self.kind).row_key(self.config(self.any_replicate))
+
+    @property
+    def any_replicate(self) -> Replicate:
+        """A replicate whose configuration has all that the others share."""
+        return Replicate(self.replicates[0].condition if self.replicates else "", 0)
+
+    def train(self, report: Report | None = None) -> Iterator[Outcome]:
+        """Train the replicates; yield each when it ends. `report` gets the readings of every evaluation.
+
+        The default calls the function that the kind was registered with.
+        """
+        trained: Iterator[Outcome] = job_kind(self.kind).function("train")(self, report)
+        return trained
+
+    def for_travel(self) -> Self:
+        """Return the job as another machine needs it, where nobody would find its checkpoints."""
+        return replace(self, checkpoints=False) if self.checkpoints else self
+
+    def joined(self, other: JobTraining) -> Self:
+        """Return the job with the replicates of another of the same row too."""
+        return replace(self, replicates=tuple(dict.fromkeys((*self.replicates, *other.replicates))))
+
+    def own_files(self, replicate: Replicate) -> Mapping[str, bytes]:
+        """Return files to keep with a replicate's record, besides its outcome's, by path in the results folder."""
+        return {}
+
+    def model_file(self, replicate: Replicate) -> str:
+        """Return the path of a replicate's kept model in the results folder."""
+        return f"{MODELS}/{self.key(replicate)}.safetensors"
+
+    def is_baseline(self, replicate: Replicate) -> bool:
+        """Whether the other replicates of its seed are measured relative to this one, and need its steps."""
+        return False
+
+    def baselines_in(self, records: Iterable[Record]) -> dict[int, float | str]:
+        """Return the steps of the baseline by seed, as far as they are among records; for one that failed, why."""
+        # A pair may fail in the game, after its pre-training gave the steps.
+        return {r["seed"]: _steps_or_reason(r) for r in records if self.is_baseline(Replicate(r["grammar"], r["seed"]))}
+
+    def length(self, baseline: float | None) -> int | None:
+        """Return the most updates of a replicate, given the baseline's at the same seed; None if not known."""
+        return None
+
+
+def check_engine(engine: str, device: str) -> None:
+    """Check the name of an engine.
+
+    Raises:
+        UnknownNameError: no such engine.
+        InvalidSettingError: a CUDA graph without a GPU, native cores where there are none, or a variant of them that
+            this processor does not run.
+    """
+    if engine not in ENGINES:
+        raise unknown("engine", engine, ENGINES)
+    if engine.endswith("+graph") and device == "cpu":
+        raise InvalidSettingError("Updates can be captured as a graph only on a GPU; leave out '+graph'.")
+    why_not = native.why_not(CORES) if device == "cpu" else "they run on the CPU only" if device == "cuda" else None
+    if engine == "native" and why_not is not None:
+        raise InvalidSettingError(f"There are no native cores here ({why_not}); choose another engine, or 'auto'.")
+
+
+def _steps_or_reason(record: Record) -> float | str:
+    """Return the steps that a baseline gives the others of its seed, or why it gives none."""
+    steps: float | None = record.get("baseline_crossing")
+    steps = record.get("baseline_steps") if steps is None else steps
+    if steps is None and not record["failed"]:
+        steps = record["steps"]
+    return record["reason"] if steps is None else steps

@@ -1,0 +1,82 @@
+"""What training gives: replicates, readings of their evaluations, and how they ended."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from icy.records.record import FAILURES
+
+
+@dataclass(frozen=True, order=True)
+class Replicate:
+    """One model of a stack: a condition at a seed. Records have the condition in the column `grammar`.
+
+    Attributes:
+        condition: in probes and pairs, the grammar that is learned; in games, the kind of distractors; in S2B, the
+            speaker; in the recall task, the stimuli; in the study, the grammar of a game.
+        seed: of the initial weights and of all other random numbers; in the study, the number of an instance.
+    """
+
+    condition: str
+    seed: int
+
+    @property
+    def grammar(self) -> str:
+        """The condition, as versions before 0.3 called it."""
+        warnings.warn("Replicate.grammar is now Replicate.condition.", DeprecationWarning, stacklevel=2)
+        return self.condition
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One replicate's accuracy at one evaluation; `phase` names the part of a training that has several."""
+
+    replicate: Replicate
+    steps: int
+    accuracy: float
+    phase: str = ""
+
+
+@dataclass
+class Outcome:
+    """How one replicate ended.
+
+    Attributes:
+        replicate: which.
+        reason: "target", "cap", "budget" or "steps" for a result; for a failure one of FAILURES.
+        steps: updates made (or the published count of them).
+        accuracy: at the end; NaN if it diverged.
+        curve: a point per evaluation, in the order of `JobKind.curve`: (steps, accuracy), unless it says otherwise.
+        engine: how the stack was trained.
+        seconds: this replicate's share of the time its stacks took.
+        baseline_steps: updates that the baseline was trained for at the same seed, if it reached the target.
+        extra: further numbers, by their names in the record; see `JobKind.measures`.
+        error: why there is no result, in a sentence, for a reason of one's own.
+        files: files to keep with the record, by their path in the results folder.
+        crossing: the step at which it reached the target, if that was interpolated between two checks.
+        baseline_crossing: the same of the baseline.
+    """
+
+    replicate: Replicate
+    reason: str
+    steps: int
+    accuracy: float
+    curve: Sequence[Sequence[float | None]] = ()
+    engine: str = ""
+    seconds: float = 0.0
+    baseline_steps: int | None = None
+    extra: Mapping[str, object] = field(default_factory=dict)
+    error: str | None = None
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    crossing: float | None = None
+    baseline_crossing: float | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether there is no result."""
+        return self.error is not None or self.reason in FAILURES
+
+
+Report = Callable[[list[Reading]], None]

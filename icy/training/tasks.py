@@ -1,0 +1,127 @@
+"""Tasks: what one row of probes or of end-to-end runs trains, over a space of meanings, in a representation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from icy.config.settings import TrainingSettings
+from icy.core.registry import Entry
+from icy.languages.meanings import MeaningSpace
+
+
+@dataclass(frozen=True)
+class Task:
+    """What one row trains: a model, over a space, in a representation.
+
+    Attributes:
+        entry: the model's registry entry.
+        space: the meanings.
+        vocab_size: V.
+        word_length: w; a message has A*w tokens.
+        hidden_size: E.
+        representation: its name.
+        options: further arguments of the model.
+        paired: whether it is one of a pair, whose sides must not start from the same random numbers.
+    """
+
+    entry: Entry
+    space: MeaningSpace
+    vocab_size: int = 4
+    word_length: int = 4
+    hidden_size: int = 128
+    representation: str = "soft"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    paired: bool = False
+
+    @property
+    def side(self) -> str:
+        """ "sender" or "receiver"."""
+        return self.entry.kind
+
+    @property
+    def message_length(self) -> int:
+        """L."""
+        return self.space.attributes * self.word_length
+
+
+@dataclass(frozen=True)
+class PairEntry:
+    """A sender and a receiver, where a single model has its registry entry."""
+
+    sender: Entry
+    receiver: Entry
+
+    @property
+    def name(self) -> str:
+        """Both names, joined."""
+        return f"{self.sender.name}+{self.receiver.name}"
+
+    @property
+    def qualified(self) -> str:
+        """The same: neither side can be mistaken."""
+        return self.name
+
+    @property
+    def full_version(self) -> str:
+        """Versions of both, joined."""
+        return f"{self.sender.full_version}+{self.receiver.full_version}"
+
+    def works_with(self, representation: str) -> bool:
+        """Whether both do."""
+        return self.sender.works_with(representation) and self.receiver.works_with(representation)
+
+
+@dataclass(frozen=True)
+class PairTask:
+    """What one row of an end-to-end run trains.
+
+    Attributes:
+        entry: sender and receiver.
+        space: the meanings.
+        vocab_size: V.
+        word_length: w; a message has A*w tokens.
+        hidden_size: E, of both.
+        representation: of the link between them.
+        pretrain_representation: in which each learns the language before.
+        sender_options: further arguments of the sender.
+        receiver_options: further arguments of the receiver.
+    """
+
+    entry: PairEntry
+    space: MeaningSpace
+    vocab_size: int = 4
+    word_length: int = 4
+    hidden_size: int = 128
+    representation: str = "soft"
+    pretrain_representation: str = "soft"
+    sender_options: Mapping[str, Any] = field(default_factory=dict)
+    receiver_options: Mapping[str, Any] = field(default_factory=dict)
+
+    side = "pair"
+
+    @property
+    def message_length(self) -> int:
+        """L."""
+        return self.space.attributes * self.word_length
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """The options of both, each with its side."""
+        sides = ("sender", self.sender_options), ("receiver", self.receiver_options)
+        return {f"{side}.{name}": value for side, options in sides for name, value in options.items()}
+
+    def alone(self, side: str, representation: str) -> Task:
+        """The task of one side by itself."""
+        both = {
+            "sender": (self.entry.sender, self.sender_options),
+            "receiver": (self.entry.receiver, self.receiver_options),
+        }
+        entry, options = both[side]
+        sizes = self.space, self.vocab_size, self.word_length, self.hidden_size
+        return Task(entry, *sizes, representation, options, paired=True)
+
+    def feedback(self, settings: TrainingSettings) -> str:
+        """The representation in which the sender sees its own symbols during the game."""
+        return "soft" if settings.soft_feedback and self.entry.sender.works_with("soft") else self.representation

@@ -1,0 +1,273 @@
+"""The atlas as findings.py reads it: one setting at a time, a row per run or per model, and intervals over cells."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+import icy
+from icy.analysis import style
+from icy.analysis.correlations import AcrossModels, across_models
+from icy.analysis.mixed import mixed_effects
+from icy.analysis.statistics import student
+from icy.analysis.table_cells import LEAST_RATIO
+from icy.core.text import listed
+
+LARGE, SMALL = "5x10", "3x4"  # the papers' space, and that of `icy probe --quick`
+GRAMMARS = ("perm", "shufdet", "proj", "rot", "pairsum", "hol")
+FAMILIES = {
+    "fully connected": ("FC",),
+    "convolution": ("CNN",),
+    "recurrent": ("RNNZero", "RNNAutoReg", "RNN"),
+    "hierarchical": ("HierZero", "HierAutoReg", "Hier"),
+    "attention": ("Transformer", "TransDecSoft"),
+}
+HIERARCHIES = (("HierZero", "RNNZero"), ("HierAutoReg", "RNNAutoReg"), ("Hier", "RNN1L"))  # with one, and without
+ARCHITECTURES = ("RNNZero", "RNNAutoReg", "HierZero", "HierAutoReg")
+CELLS = ("RNN", "GRU", "LSTM", "dgsend")
+SEQUENCE = ("recurrent", "hierarchical")  # families that take a message token by token
+SIDES = ("sender", "receiver")
+MOST_CUT = 0.2  # share of models with a cut run above which ranks on a grammar are mostly ties at the cap
+FEW = 8  # models, below which a correlation over them says nothing
+NAMES = {"log": "ratio", "updates": "updates", "value": "accuracy"}  # of columns
+MOST_CENSORED = 1 / 3  # share of cut runs up to which a mixed model is fitted
+LISTED = 3  # models up to which each one's value is printed in place of an interval
+
+
+def probes(meanings: str = LARGE, representation: str = "soft", protocol: str = "acquire") -> pd.DataFrame:
+    """Return the atlas's runs of models that learn by gradient, trained by default, with all seeds.
+
+    A model that has a result of fewer seeds is left out: the others failed, so that its mean is of those that did not.
+    """
+    long = icy.atlas().to_dataframe()
+    asked = {"representation": representation, "meanings": meanings, "protocol": protocol}
+    same = np.logical_and.reduce([long[name].eq(value) for name, value in asked.items()])
+    usual = long["settings"].fillna("").eq("") & ~long["failed"].astype(bool) & long["parameters"].gt(0)
+    good = long[same & usual]
+    seeds = good.groupby("model")["seed"].transform("nunique")
+    return with_logs(good[seeds.eq(good["seed"].nunique())])
+
+
+def with_logs(long: pd.DataFrame) -> pd.DataFrame:
+    """Add the logarithms of the ratio to concat's updates (`log`) and of the updates (`updates`).
+
+    The updates of a cut run are those at which it was cut.
+    """
+    steps = long["crossing"].fillna(long["steps"]).astype(float)
+    ratio = long["value"].where(long["measure"].eq("ratio"), steps / long["baseline_crossing"])
+    return long.assign(log=np.log(ratio.clip(lower=LEAST_RATIO)), updates=np.log(steps.clip(lower=1)))
+
+
+def family_of(model: str) -> str:
+    """Return the family of a model, a key of FAMILIES."""
+    name = style.family(model)
+    return next(family for family, names in FAMILIES.items() if name in names)
+
+
+def cluster_of(model: str) -> str:
+    """Return the cell of a model, or its family: models that share it do not count as independent."""
+    return style.cell(model) or family_of(model)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Means over seeds: a row per model that has all grammars, a column per grammar.
+
+    Attributes:
+        values: of ratios and updates their logarithms, else accuracies.
+        cut: whether any of the runs was cut at the cap, so that the mean is larger in truth.
+        runs: of these models and others, in long form.
+        column: of `runs`, of which the values are means.
+    """
+
+    values: pd.DataFrame
+    cut: pd.DataFrame
+    runs: pd.DataFrame
+    column: str = "log"
+
+    @classmethod
+    def of(cls, long: pd.DataFrame, column: str = "log", grammars: Sequence[str] = GRAMMARS) -> Table:
+        """Make the table of some runs: of `log` ratios, of `updates`, or of accuracies (`value`)."""
+        values = long.pivot_table(index="model", columns="grammar", values=column)[list(grammars)].dropna()
+        cut = long.assign(cut=long["cut"].astype(float)).pivot_table(index="model", columns="grammar", values="cut")
+        return cls(values, cut.loc[values.index, list(grammars)].gt(0) & (column != "value"), long, column)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def models(self) -> list[str]:
+        """Names of its models."""
+        return [str(name) for name in self.values.index]
+
+    def only(self, models: Sequence[str]) -> Table:
+        """Return the rows of some models that are there."""
+        kept = [name for name in self.models if name in set(models)]
+        return replace(self, values=self.values.loc[kept], cut=self.cut.loc[kept])
+
+    def side(self, side: str) -> Table:
+        """Return the rows of senders, or of receivers."""
+        return self.only([name for name in self.models if name.startswith(f"{side}/")])
+
+    def families(self, *families: str) -> Table:
+        """Return the rows of models of some families."""
+        return self.only([name for name in self.models if family_of(name) in families])
+
+    def clusters(self) -> pd.Series[str]:
+        """Return the cluster of each model."""
+        return pd.Series([cluster_of(name) for name in self.models], self.models)
+
+    def seeds(self, grammar: str) -> pd.DataFrame:
+        """Return the values on a grammar: a row per model, a column per seed."""
+        of = self.runs[self.runs["grammar"].eq(grammar) & self.runs["model"].isin(self.models)]
+        return of.pivot_table(index="model", columns="seed", values=self.column)
+
+    def has_order(self, grammar: str) -> bool:
+        """Return whether so few models were cut on a grammar that their order is known."""
+        return len(self) > 0 and float(self.cut[grammar].mean()) <= MOST_CUT
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over models with its 95 % interval, or what is known in its place.
+
+    Attributes:
+        text: as printed.
+        low: lower end; NaN if unknown.
+        high: upper end.
+    """
+
+    text: str
+    low: float = np.nan
+    high: float = np.nan
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def worded(self) -> str:
+        """Return it as in a sentence."""
+        return self.text.replace("> ", "more than ").replace("< ", "less than ")
+
+
+def number(value: float, sign: str = "") -> str:
+    """Return a number with two decimals, from 10 on with one, and from 100 on with none."""
+    return f"{value:{sign},.{2 if value < 10 else 1 if value < 100 and value % 1 else 0}f}"
+
+
+def over_cells(values: pd.Series[float]) -> tuple[float, float, float]:
+    """Return the mean of models' values and its 95 % interval, with cells as clusters.
+
+    It is Student's t over the means of cells, so that models that share a cell do not count as independent.
+
+    Args:
+        values: indexed by names of models.
+    """
+    means = values.groupby([cluster_of(str(name)) for name in values.index]).mean().to_numpy(float)
+    half = student(len(means) - 1) * means.std(ddof=1) / np.sqrt(len(means)) if len(means) > 1 else np.nan
+    return float(means.mean()), float(means.mean() - half), float(means.mean() + half)
+
+
+def mean_of(table: Table, grammar: str, log: bool = True) -> Estimate:
+    """Return the geometric mean of models' ratios or updates, or the mean of their accuracies; see `estimate`."""
+    return estimate(table.values[grammar], table.cut[grammar].astype(int), log)
+
+
+def mixed_of(table: Table, grammar: str) -> Estimate:
+    """Return the geometric mean of models' ratios by a mixed model, in which cut runs are censored.
+
+    Cell, architecture, model and seed (its language) are random effects, each where it has several levels. Where more
+    than MOST_CENSORED of the runs were cut, it is unknown.
+    """
+    runs = table.runs[table.runs["grammar"].eq(grammar) & table.runs["model"].isin(table.models)]
+    if runs["cut"].mean() > MOST_CENSORED:
+        return Estimate("-")
+    parts = runs.assign(cell=runs["model"].map(cluster_of), architecture=runs["model"].str.partition(":")[0])
+    effects = [name for name in ("cell", "architecture", "model", "seed") if parts[name].nunique() > 1]
+    found = mixed_effects(parts, effects).means
+    mean, low, high = (float(found[name].iloc[0]) for name in ("mean", "low", "high"))
+    return Estimate(f"{number(mean)} ({number(low)} to {number(high)})", low, high)
+
+
+def quotient_of(
+    ours: Table, theirs: Table, grammar: str, names: Sequence[tuple[str, str]] | None = None, log: bool = True
+) -> Estimate:
+    """Return the mean of quotients of ratios or updates, or of differences of accuracies, model by model.
+
+    Pairs of models that were both cut say nothing and are left out; the text says so.
+
+    Args:
+        ours: the values that are divided.
+        theirs: by those.
+        grammar: on which.
+        names: the models of each pair; by default those that both have.
+        log: whether the values are logarithms.
+    """
+    pairs = names or [(name, name) for name in ours.models if name in set(theirs.models)]
+    (a, b), index = zip(*pairs, strict=True), [one for one, _ in pairs]
+    values = ours.values.loc[list(a), grammar].to_numpy() - theirs.values.loc[list(b), grammar].to_numpy()
+    cut, their_cut = (t.cut.loc[list(of), grammar].to_numpy(int) for t, of in ((ours, a), (theirs, b)))
+    known = cut + their_cut < 2
+    gaps, ways = pd.Series(values, index)[known], pd.Series(cut - their_cut, index)[known]
+    found = estimate(gaps, ways, log, "" if log else "+")
+    few = "" if known.all() or found.text == "-" else f", {known.sum()} of {len(known)}"
+    return Estimate(found.text + few, found.low, found.high)
+
+
+def estimate(values: pd.Series[float], ways: pd.Series[int], log: bool = True, sign: str = "") -> Estimate:
+    """Return the mean of models' values with its 95 % interval.
+
+    Of up to LISTED models their values are listed, with a dagger if runs were cut. Where some values are larger than
+    known, it is a lower bound, the lower end of the interval of the values as they are; where some are smaller, an
+    upper bound.
+
+    Args:
+        values: of models, indexed by their names; logarithms if `log`.
+        ways: of each, 1 if it is larger in truth, -1 if it is smaller, 0 if it is known.
+        log: whether e to the mean is returned.
+        sign: "+" to print signs.
+    """
+    back: Callable[[float], float] = math.exp if log else float
+
+    def text(value: float) -> str:
+        return number(value, sign)
+
+    if len(values) <= LISTED:
+        pairs = zip(map(back, values), ways, strict=True)
+        return Estimate(listed([f"{text(value)}{'†' if way else ''}" for value, way in pairs]) or "-")
+    mean, low, high = map(back, over_cells(values))
+    if 1 in set(ways) and -1 in set(ways):
+        return Estimate("-")
+    if 1 in set(ways):
+        return Estimate(f"> {text(low)}", low, np.inf)
+    if -1 in set(ways):
+        return Estimate(f"< {text(high)}", -np.inf, high)
+    return Estimate(f"{text(mean)} ({text(low)} to {text(high)})", low, high)
+
+
+def across(one: Table, other: Table, grammar: str, there: str | None = None) -> AcrossModels | None:
+    """Return the correlation between seeds over the models that both have; None if too few, or too many were cut.
+
+    Args:
+        one: first measure.
+        other: second measure.
+        grammar: of the first.
+        there: grammar of the second, if it is another.
+    """
+    there, both = there or grammar, [name for name in one.models if name in set(other.models)]
+    a, b = one.only(both), other.only(both)
+    if len(both) < FEW or not (a.has_order(grammar) and b.has_order(there)):
+        return None
+    return across_models(a.seeds(grammar), b.seeds(there), cluster_of)
+
+
+def shown(found: AcrossModels | None) -> str:
+    """Return a correlation with its interval, and after a semicolon the disattenuated one if it is known."""
+    if found is None:
+        return "-"
+    pure = found.disattenuated
+    return f"{found.correlation}" + (f"; {pure.value:+.2f}" if np.isfinite(pure.low) else "")

@@ -1,0 +1,81 @@
+"""Several values along the axes of a spec."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from icy.config.options import RepresentationName
+from icy.config.specs import EndToEndSpec, ProbeSpec, SweepSpec
+from icy.core.errors import IncompatibleError, InvalidSettingError, UnknownNameError
+from icy.experiments.plan import make_plan
+from icy.experiments.sweep import make_sweep
+from icy.training.combinations import KNOWN, combinations
+
+SMALL: dict[str, Any] = {"meanings": "2x3", "word_length": 2, "hidden": 8, "seeds": 1}
+
+
+def facts(spec: Any, *names: str) -> list[tuple[str, ...]]:
+    plan = make_sweep(spec) if isinstance(spec, SweepSpec) else make_plan(spec)
+    return [(row.name, *(str(row.facts.get(name)) for name in names)) for row in plan.rows]
+
+
+@pytest.mark.parametrize(
+    "several", ["soft,gumb", ["soft", "gumb"], ("soft,gumb", "soft"), (n for n in ("soft", "gumb"))]
+)
+def test_a_list_has_many_forms(several: Any, tmp_path: Path) -> None:
+    spec = ProbeSpec.asked(model="sender/FC1L", grammar="perm", representation=several, out=tmp_path, **SMALL)
+    assert facts(spec, "representation") == [("sender/FC1L", "soft"), ("sender/FC1L", "gumb")]
+
+
+def test_all_combinations_are_rows_as_in_a_sweep(tmp_path: Path) -> None:
+    several: dict[str, Any] = {
+        **SMALL, "meanings": "2x3,3x3", "vocab_size": [4, 5], "protocol": "all", "representation": "soft,discr",
+    }  # fmt: skip
+    spec = ProbeSpec("sender/FC1L", "perm", out=tmp_path, **several)
+    names = ("meanings", "protocol", "representation")
+    found = facts(spec, *names)
+    assert len(found) == 2 * 2 * 3 * 2
+    swept = SweepSpec("sender/FC1L", grammar="perm", order="given", out=tmp_path, **several)
+    assert facts(swept, *names) == found
+
+
+def test_pairs_have_rows_for_each_combination(tmp_path: Path) -> None:
+    several = {**SMALL, "hidden": "8,16", "representation": ["soft", "gumb"], "pretrain_representation": "soft,gumb"}
+    scratch = EndToEndSpec("FC1L", "FC1L", steps=5, out=tmp_path, **several)
+    assert len(facts(scratch)) == 4  # from scratch there is no pre-training
+    assert len(facts(EndToEndSpec("FC1L", "FC1L", "perm", steps=5, out=tmp_path, **several))) == 8
+
+
+def test_a_model_is_left_out_where_it_does_not_work(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    spec = ProbeSpec("sender/TransDecSampling,sender/FC1L", "perm", representation="all", out=tmp_path, **SMALL)
+    found = facts(spec, "representation")
+    assert [name for name, _ in found].count("sender/FC1L") == len(get_args(RepresentationName))
+    assert 0 < [name for name, _ in found].count("sender/TransDecSampling") < len(get_args(RepresentationName))
+    assert "Left out: " in caplog.text
+    with pytest.raises(IncompatibleError, match="sender/TransDecSampling"):
+        facts(ProbeSpec("sender/TransDecSampling", "perm", representation="soft,gumb", out=tmp_path, **SMALL))
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "said"),
+    [
+        ({"representation": []}, InvalidSettingError, "representation has no value"),
+        ({"protocol": " , "}, InvalidSettingError, "protocol has no value"),
+        ({"representation": "soft,sfot"}, UnknownNameError, "called 'sfot'; did you mean soft"),
+        ({"vocab_size": "4,x"}, InvalidSettingError, "vocabulary size must be a whole number, at least 1, not 'x'"),
+        ({"meanings": "2x3,2y3"}, InvalidSettingError, "'2y3' is not a meaning space"),
+    ],
+)
+def test_a_wrong_value_is_named(change: dict[str, Any], error: type, said: str, tmp_path: Path) -> None:
+    with pytest.raises(error, match=said):
+        make_plan(ProbeSpec("sender/FC1L", "perm", out=tmp_path, **{**SMALL, **change}))
+
+
+def test_one_value_is_one_spec() -> None:
+    spec = ProbeSpec("sender/FC1L,sender/FC2L", "perm").with_given(["seeds"])
+    (only,) = combinations(spec)
+    assert (only, only.given) == (spec, frozenset(["seeds"]))
+    assert set(KNOWN) <= {*ProbeSpec.axes, *EndToEndSpec.axes}
