@@ -81,7 +81,7 @@ class GameAdapter:
         observations: form of observations, "dict" or "box", see ObservationForm.
         observe_mask: whether observations include the action mask, see ObservationForm.
         autoreset: see BatchedGame.
-        speaker: a speaker inside, beside which the listener acts alone: a name or a `Player`.
+        speaker: an inner speaker, a name or a `Player`; then only the listener acts, by `act`.
 
     Raises:
         IcyError: an option that is not accepted.
@@ -115,7 +115,7 @@ class GameAdapter:
         self.illegal = self._no_illegal()
         self._masks: dict[str, Masks] = {}
         self.speaker = speaker
-        self._seated: Player | None = None  # the speaker inside
+        self._seated: Player | None = None  # the inner speaker
         self.render_mode = render_mode
         self.transcript = None if render_mode is None else Transcript(self.game)
 
@@ -127,7 +127,7 @@ class GameAdapter:
     def reset(self, seed: int | None = None, seeds: Sequence[int] | None = None) -> Turn:
         """Begin an episode in every slot; see BatchedGame.reset.
 
-        A speaker inside takes a new seat if the seeds are new, and else keeps its own.
+        The inner speaker takes a new seat if the seeds are new; otherwise it keeps its seat.
         """
         turn = self.game.reset(seed, seeds)
         if self.speaker is not None and (self._seated is None or seed is not None or seeds is not None):
@@ -151,7 +151,7 @@ class GameAdapter:
         return self._step(self.actions[SPEAKER].read(speaker).message, listener)
 
     def act(self, actions: object) -> Turn:
-        """Let the speaker inside act, and the listener by actions of its form.
+        """Let the inner speaker act, and the listener act by actions of its form.
 
         Raises:
             IcyError: before the first reset, or actions of another shape.

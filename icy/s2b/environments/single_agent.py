@@ -82,7 +82,7 @@ class AgentEnv(gymnasium.Env[OneObserved, object]):
         return one_of(self.adapter.observed()), one_of(self.adapter.infos())
 
     def step(self, action: object) -> tuple[OneObserved, float, bool, bool, Infos]:
-        """Act, and let whoever else plays act.
+        """Act; the other player acts as well.
 
         Raises:
             IcyError: before the first reset, or an action of another shape.
