@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from inspect import signature
-from typing import Literal, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from icy.config.specs import names
 from icy.core.checks import true_or_false
@@ -53,7 +53,7 @@ def checked_mode(render_mode: str | None, modes: Sequence[str] = RENDER_MODES) -
 
 
 def settings_of(
-    kind: type[Settings], settings: Settings | None, given: Mapping[str, object], environment: type
+    kind: type[Settings], settings: Settings | None, given: Mapping[str, Any], environment: type
 ) -> Settings:
     """Return the settings of an environment, whole or by name.
 
@@ -82,7 +82,7 @@ class GameAdapter:
         observations: form of observations, "dict" or "box", see ObservationForm.
         observe_mask: whether observations include the action mask, see ObservationForm.
         autoreset: see BatchedGame.
-        speaker: a speaker inside, beside which the listener acts alone: a name or a `Player`.
+        speaker: an inner speaker, a name or a `Player`; then only the listener acts, by `act`.
 
     Raises:
         IcyError: an option that is not accepted.
@@ -116,7 +116,7 @@ class GameAdapter:
         self.illegal = self._no_illegal()
         self._masks: dict[str, Masks] = {}
         self.speaker = speaker
-        self._seated: Player | None = None  # the speaker inside
+        self._seated: Player | None = None  # the inner speaker
         self.render_mode = render_mode
         self.transcript = None if render_mode is None else Transcript(self.game)
 
@@ -128,7 +128,7 @@ class GameAdapter:
     def reset(self, seed: int | None = None, seeds: Sequence[int] | None = None) -> Turn:
         """Begin an episode in every slot; see BatchedGame.reset.
 
-        A speaker inside takes a new seat if the seeds are new, and else keeps its own.
+        The inner speaker takes a new seat if the seeds are new; otherwise it keeps its seat.
         """
         turn = self.game.reset(seed, seeds)
         if self.speaker is not None and (self._seated is None or seed is not None or seeds is not None):
@@ -141,7 +141,7 @@ class GameAdapter:
     def _no_illegal(self) -> dict[str, Array]:
         return {player: np.zeros(self.game.episodes, dtype=np.int64) for player in PLAYERS}
 
-    def step(self, given: Mapping[str, ArrayLike]) -> Turn:
+    def step(self, given: Mapping[str, object]) -> Turn:
         """Let both players act, by actions with a leading axis of episodes.
 
         Raises:
@@ -151,8 +151,8 @@ class GameAdapter:
         self._count_illegal(SPEAKER, speaker)
         return self._step(self.actions[SPEAKER].read(speaker).message, listener)
 
-    def act(self, actions: ArrayLike) -> Turn:
-        """Let the speaker inside act, and the listener by actions of its form.
+    def act(self, actions: object) -> Turn:
+        """Let the inner speaker act, and the listener act by actions of its form.
 
         Raises:
             IcyError: before the first reset, or actions of another shape.

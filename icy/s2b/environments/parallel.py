@@ -101,7 +101,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.utils import seeding
 from jaxtyping import Float32
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from pettingzoo import ParallelEnv
 
 from icy.core.errors import IcyError, InvalidSettingError, quoted, unknown
@@ -128,7 +128,7 @@ from .spaces import (
 OF_API_TESTS = ("options",)  # PettingZoo's API tests call reset(options={"options": 1})
 
 
-Step = tuple[dict[str, OneObserved], dict[str, float], dict[str, bool], dict[str, bool], dict[str, Infos]]
+Outcome = tuple[dict[str, OneObserved], dict[str, float], dict[str, bool], dict[str, bool], dict[str, Infos]]
 
 
 class MetaReferentialGame(ParallelEnv):  # type: ignore[misc]
@@ -190,7 +190,7 @@ class MetaReferentialGame(ParallelEnv):  # type: ignore[misc]
         self.agents = list(PLAYERS)
         return self._observations(), self._infos()
 
-    def step(self, actions: dict[str, ArrayLike]) -> Step:
+    def step(self, actions: dict[str, object]) -> Outcome:
         """Let both agents act. An agent without an action does nothing.
 
         Raises:
@@ -206,12 +206,16 @@ class MetaReferentialGame(ParallelEnv):  # type: ignore[misc]
             raise InvalidSettingError(f"step() takes a dictionary of an action per agent, not {quoted(actions)}.")
         for agent in actions:
             _agent(agent)
-        given: dict[str, ArrayLike] = {p: [actions[p]] if p in actions else self.adapter.nothing(p) for p in PLAYERS}
+        given = {p: [actions[p]] if p in actions else self.adapter.nothing(p) for p in PLAYERS}
         turn = self.adapter.step(given)
         over, reward = bool(turn.done[0]), float(turn.reward[0])
         self.agents = [] if over else list(PLAYERS)
-        outcome = (dict.fromkeys(PLAYERS, value) for value in (over, False))
-        return self._observations(), dict.fromkeys(PLAYERS, reward), *outcome, self._infos()
+        rewards, ended, cut = (
+            dict.fromkeys(PLAYERS, reward),
+            dict.fromkeys(PLAYERS, over),
+            dict.fromkeys(PLAYERS, False),
+        )
+        return self._observations(), rewards, ended, cut, self._infos()
 
     def state(self) -> Float32[NDArray[np.float32], " number"]:
         """Return the features that both agents observe in one row, for centralised training."""
@@ -226,7 +230,8 @@ class MetaReferentialGame(ParallelEnv):  # type: ignore[misc]
         Raises:
             UnknownNameError: an unknown agent.
         """
-        return self.adapter.masks(_agent(agent))[0].copy()
+        mask: Mask = self.adapter.masks(_agent(agent))[0].copy()
+        return mask
 
     def render(self) -> Rendered:
         """Return the last step in words ("ansi"), or a picture of the last lines ("rgb_array")."""

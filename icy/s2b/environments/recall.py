@@ -45,7 +45,6 @@ from typing import Unpack
 
 import numpy as np
 from gymnasium import spaces
-from numpy.typing import ArrayLike
 
 from icy.core.checks import true_or_false
 from icy.s2b.options import RecallOptions
@@ -99,7 +98,7 @@ class RecallAdapter:
         self._lines = [f"shown {_numbers(turn)}"]
         return turn
 
-    def act(self, actions: ArrayLike) -> RecallTurn:
+    def act(self, actions: object) -> RecallTurn:
         """Answer, or at a shown stimulus do nothing, in all episodes.
 
         Raises:

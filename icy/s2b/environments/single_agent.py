@@ -7,14 +7,24 @@ import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
-from numpy.typing import ArrayLike, NDArray
 
 from icy.s2b.episode_streams import checked_seed
 from icy.s2b.recall import RecallTurn
 from icy.s2b.turn import Turn
 
 from .adapter import METADATA, Rendered
-from .spaces import Arrays, Flags, Infos, Mask, Masks, Observed, OneObserved, Rewards, Space, checked_options, one_of
+from .spaces import (
+    AnyArray,
+    Arrays,
+    Infos,
+    Mask,
+    Masks,
+    Observed,
+    OneObserved,
+    Space,
+    checked_options,
+    one_of,
+)
 
 Seeds = int | Sequence[int] | None
 
@@ -31,7 +41,7 @@ class AgentAdapter(Protocol):
     def reset(self, seed: int | None = None, seeds: Sequence[int] | None = None) -> Turn | RecallTurn:
         """Begin an episode in every slot; see BatchedGame.reset."""
 
-    def act(self, actions: ArrayLike) -> Turn | RecallTurn:
+    def act(self, actions: object) -> Turn | RecallTurn:
         """Act in all episodes, by actions of their form."""
 
     def observed(self) -> Observed:
@@ -47,7 +57,7 @@ class AgentAdapter(Protocol):
         """Return the last step of the first episode; None without a render mode."""
 
 
-class AgentEnv(gymnasium.Env[OneObserved, ArrayLike]):
+class AgentEnv(gymnasium.Env[OneObserved, object]):
     """One episode for one agent.
 
     Args:
@@ -71,8 +81,8 @@ class AgentEnv(gymnasium.Env[OneObserved, ArrayLike]):
         self.adapter.reset(seed)
         return one_of(self.adapter.observed()), one_of(self.adapter.infos())
 
-    def step(self, action: ArrayLike) -> tuple[OneObserved, float, bool, bool, Infos]:
-        """Act, and let whoever else plays act.
+    def step(self, action: object) -> tuple[OneObserved, float, bool, bool, Infos]:
+        """Act; the other player acts as well.
 
         Raises:
             IcyError: before the first reset, or an action of another shape.
@@ -86,14 +96,15 @@ class AgentEnv(gymnasium.Env[OneObserved, ArrayLike]):
 
         Before the first reset, these are the choices at the first step of an episode.
         """
-        return self.adapter.masks()[0].copy()
+        mask: Mask = self.adapter.masks()[0].copy()
+        return mask
 
     def render(self) -> Rendered:  # type: ignore[override]
         """Return the last step in words ("ansi"), or a picture of the last lines ("rgb_array")."""
         return self.adapter.render()
 
 
-class AgentVectorEnv(VectorEnv[Observed, ArrayLike, NDArray[np.bool_]]):
+class AgentVectorEnv(VectorEnv[Observed, object, AnyArray]):
     """Many episodes for one agent, in one batch.
 
     Infos are arrays over episodes, each with a mask (`_zsct` for `zsct`) that is always True, as Gymnasium's own vector
@@ -127,7 +138,7 @@ class AgentVectorEnv(VectorEnv[Observed, ArrayLike, NDArray[np.bool_]]):
             self.adapter.reset(seed)  # type: ignore[arg-type]
         return self.adapter.observed(), self._infos()
 
-    def step(self, actions: ArrayLike) -> tuple[Observed, Rewards, Flags, Flags, Infos]:
+    def step(self, actions: object) -> tuple[Observed, AnyArray, AnyArray, AnyArray, Infos]:
         """Act in all episodes.
 
         Raises:
@@ -136,9 +147,10 @@ class AgentVectorEnv(VectorEnv[Observed, ArrayLike, NDArray[np.bool_]]):
         turn = self.adapter.act(actions)
         return self.adapter.observed(), turn.reward, turn.done, np.zeros(self.num_envs, dtype=bool), self._infos()
 
-    def render(self) -> tuple[Rendered, ...] | None:
+    def render(self) -> tuple[str | AnyArray, ...] | None:
         """Return the last step of the first episode, as `AgentEnv.render` does."""
-        return None if self.render_mode is None else (self.adapter.render(),)
+        shown = self.adapter.render()
+        return None if shown is None else (shown,)
 
     def _infos(self) -> Infos:
         infos, everywhere = self.adapter.infos(), np.ones(self.num_envs, dtype=bool)

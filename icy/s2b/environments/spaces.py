@@ -26,6 +26,7 @@ FORMS, MESSAGES, OBSERVATIONS = map(get_args, (ActionsName, MessagesName, Observ
 MOST_SENTENCES = 100_000  # in the flat form, at most
 WIDE = 2.0  # bound of stimuli whose samples may leave their section
 Space = spaces.Space[Any]
+AnyArray = NDArray[Any]
 Infos = dict[str, Any]
 Arrays = dict[str, Shaped[NDArray[Any], "batch ..."]]
 Rewards = Float[NDArray[np.float32], " batch"]
@@ -153,7 +154,7 @@ class RowMultiDiscrete(spaces.MultiDiscrete):
         return drawn
 
 
-def whole_actions(actions: ArrayLike, shape: tuple[int, ...]) -> Int64[NDArray[np.int64], "..."]:
+def whole_actions(actions: object, shape: tuple[int, ...]) -> Int64[NDArray[np.int64], "..."]:
     """Return actions as whole numbers of a shape.
 
     Raises:
@@ -243,7 +244,7 @@ class ActionForm:
         """Number of choices in the action mask."""
         return int(self.space.n) if isinstance(self.space, spaces.Discrete) else sum(self.sizes)
 
-    def given(self, actions: ArrayLike, episodes: int) -> Int64[NDArray[np.int64], "..."]:
+    def given(self, actions: object, episodes: int) -> Int64[NDArray[np.int64], "..."]:
         """Return actions of this form, with a leading axis of episodes, as whole numbers.
 
         Raises:

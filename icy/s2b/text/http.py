@@ -69,7 +69,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
     def http_error_302(self, *refused: object) -> None:  # type: ignore[override]
         """Return no response, so that the status is an error."""
 
-    http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
+    http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302  # type: ignore[assignment]
 
 
 class HttpModel(TextModel):

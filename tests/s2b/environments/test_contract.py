@@ -332,6 +332,11 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     "fraction": (lambda: begun(actions="role").step({"listener": 0.5}), "whole numbers, not"),
     "nan": (lambda: begun(actions="flat").step({"listener": float("nan")}), "whole numbers, not"),
     "none": (lambda: begun(actions="flat").step({"listener": None}), "whole numbers, not"),
+    "step before reset": (lambda: parallel_env().step({}), r"call reset\(\) first"),
+    "other form": (lambda: parallel_env(actions="flatt"), "did you mean flat"),  # type: ignore[arg-type]
+    "render mode": (lambda: parallel_env(render_mode="human"), "render mode"),  # type: ignore[arg-type]
+    "name of a speaker": (lambda: ListenerEnv(speaker="posdiss").reset(), "did you mean posdis"),
+    "vocabulary": (lambda: ListenerEnv(vocab_size=4).reset(), "a vocabulary of 5 tokens"),
     "many": (lambda: many().step([0, 1]), r"shape \(3,\), not \(2,\)"),
     "recall": (lambda: recall().step([1, 2]), r"shape \(\), not \(2,\)"),
     "option of reset": (lambda: parallel_env().reset(options={"shots": 2}), "has no option 'shots'"),

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import gymnasium
 import numpy as np
 import pytest
 from pettingzoo.test import parallel_api_test, parallel_seed_test
 
-from icy.core.errors import IcyError
 from icy.s2b import parallel_env
 from icy.s2b.environments.spaces import FORMS, MESSAGES
 from tests.helpers import mark_others
@@ -142,21 +140,7 @@ def test_all_forms_of_actions_mean_the_same() -> None:
         assert seen["role"][2] == 0
 
 
-# -- mistakes, and words -----------------------------------------------------------------------------------------------
-
-
-def test_mistakes_are_answered_in_a_sentence() -> None:
-    env = parallel_env()
-    with pytest.raises(IcyError, match=r"call reset\(\) first"):
-        env.step({})
-    with pytest.raises(IcyError, match="did you mean flat"):
-        parallel_env(actions="flatt")
-    with pytest.raises(IcyError, match="render mode"):
-        parallel_env(render_mode="human").reset()
-    with pytest.raises(IcyError, match="did you mean posdis"):
-        gymnasium.make("S2B/Listener-v0", speaker="posdiss").reset()
-    with pytest.raises(IcyError, match="a vocabulary of 5 tokens"):
-        gymnasium.make("S2B/Listener-v0", vocab_size=4).reset()
+# -- words -------------------------------------------------------------------------------------------------------------
 
 
 def test_a_person_can_follow() -> None:

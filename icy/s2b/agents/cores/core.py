@@ -109,27 +109,19 @@ class Core(nn.Module):
         Returns:
             Outputs, [T, B, `output`], and the state after the last input.
         """
-        ys, _, state = self._stepwise(xs, state, resets, latents=False)
-        return torch.stack(ys), state
+        ys, _, state = self.trace(xs, state, resets)
+        return ys, state
 
     def trace(self, xs: Inputs, state: State, resets: Resets | None = None) -> Traced:
         """Read several inputs as `unroll` does, and also what `latent` reads off the state after each step."""
-        ys, latents, state = self._stepwise(xs, state, resets, latents=True)
-        return torch.stack(ys), torch.stack(latents), state
-
-    def _stepwise(
-        self, xs: Tensor, state: State, resets: Tensor | None, latents: bool
-    ) -> tuple[list[Tensor], list[Tensor], State]:
-        ys, read = [], []
-        begins = beginnings(resets, len(xs))
+        ys, latents, begins = [], [], beginnings(resets, len(xs))
         for t, x in enumerate(xs):
             if resets is not None and begins[t]:
                 state = begun(state, self.start(len(x), x.device), resets[t])
             y, state = self.step(x, state)
             ys.append(y)
-            if latents:
-                read.append(self.latent(state))
-        return ys, read, state
+            latents.append(self.latent(state))
+        return torch.stack(ys), torch.stack(latents), state
 
     @property
     def device(self) -> torch.device:
@@ -149,11 +141,6 @@ class SequenceCore(Core):
         """Read the next input of each episode."""
         ys, state = self.unroll(x[None], state)
         return ys[0], state
-
-    def unroll(self, xs: Inputs, state: State, resets: Resets | None = None) -> tuple[Outputs, State]:
-        """Read several inputs at once."""
-        ys, _, state = self.trace(xs, state, resets)
-        return ys, state
 
     def trace(self, xs: Inputs, state: State, resets: Resets | None = None) -> Traced:
         """Read several inputs at once; every such core implements this."""

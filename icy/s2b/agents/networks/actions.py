@@ -118,7 +118,7 @@ class Actions:
         return self.width + len(OTHER)
 
     def told(self, chosen: Int[Tensor, "*lead choice"]) -> Float[Tensor, "*lead told"]:
-        """Return a greedy choice as the other player sees it: one-hot, and whose it is; zeros if there was none."""
+        """Return a greedy choice as the other player sees it: one-hot, and whose choice; zeros if there was none."""
         block = self.one_hot(chosen)
         there = block.any(-1, keepdim=True)
         return torch.cat([block, there * torch.tensor(OTHER, device=block.device, dtype=torch.float32)], -1)

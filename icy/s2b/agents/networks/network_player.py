@@ -108,9 +108,9 @@ class NetworkPlayer(Player):
 
     def _observed(self, seen: Seen) -> Observation:
         earned = torch.as_tensor(seen.reward).float() * self.asked
-        given = {"held": self.held} if self.network.settings.hold else {}
+        held = self.held if self.network.settings.hold else None
         previous = self.choices[self.steps - 1]
-        found = observe(seen, self.role, self.network.actions, previous, earned, self._told_of_partner(), **given)
+        found = observe(seen, self.role, self.network.actions, previous, earned, self._told_of_partner(), held=held)
         return found if self.own else found.without_own()
 
     def _told_of_partner(self) -> Float[Tensor, "batch told"] | None:

@@ -114,8 +114,8 @@ class Agent:
 
     def _observe(self, turn: Turn, role: str, told: Choices) -> Observation:
         extra = self.told[role].told(self._told(role, told)) if self.told else None
-        held = {"held": self.heard[role]} if self.network.settings.hold else {}
-        return observe(turn.seen_by(role), role, self.actions, self.chosen[role], turn.reward, extra, **held)
+        held = self.heard[role] if self.network.settings.hold else None
+        return observe(turn.seen_by(role), role, self.actions, self.chosen[role], turn.reward, extra, held=held)
 
     def _told(self, role: str, told: Choices) -> Tensor:
         """Return the other role's greedy choice at the step before."""

@@ -155,3 +155,16 @@ def test_a_memory_plays_only_games_of_its_shape() -> None:
     with pytest.raises(IncompatibleError, match="end with feedback"):
         evaluate("posdis", player, feedback=False, episodes=1, seeds=1)
     assert evaluate("posdis", player, most=4, episodes=2, seeds=1).table()["zsct"][0] >= 0  # fewer tokens
+
+
+GAME = GameSettings(most=3)
+
+
+@pytest.mark.slow
+def test_every_game_is_remembered_once_however_long_the_others_play() -> None:
+    """The last games too, but of the longest episodes, as nobody acts once all have ended."""
+    game, player = BatchedGame(GAME, episodes=6), MemoryPlayer(MemoryListener(GAME))
+    play(game, "posdis", player, range(6))
+    expected = game.games - (game.games == game.games.max())
+    assert len(np.unique(expected)) > 1
+    assert torch.equal(player.memory.known.sum(1), torch.as_tensor(expected))
