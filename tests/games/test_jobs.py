@@ -145,7 +145,7 @@ def test_presets_have_names_and_reasons() -> None:
         ({"word_size": 2, "channel": "gs", "preset": "published", "rule_length": 4}, "choice of words"),
         ({"targets": 0}, "targets"),
         ({"steps": 0}, "number of updates"),
-        ({"world": ()}, "none was given"),
+        ({"world": ()}, "world has no value"),
         ({"sender_hidden": 0}, "hidden size of the sender"),
     ],
     ids=lambda given: next(iter(given)) if isinstance(given, dict) else "",
