@@ -32,7 +32,7 @@ def packed_networks(job: AgentJob, replicate: Replicate, training: AgentTraining
         "model": job.name,
         "grammar": replicate.condition,
         "seed": replicate.seed,
-        "setup": job.setup.config(),
+        "setup": job.task.config(),
         "updates": training.updates,
         "scores": dict(scores),
         "software": software(),
