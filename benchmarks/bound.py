@@ -5,9 +5,9 @@ from __future__ import annotations
 import ctypes
 import platform
 import subprocess
-import time
 from pathlib import Path
 
+from benchmarks.harness import rate
 from icy.core.native import build
 
 BATCH, SPACE = 128, "5x10"
@@ -41,11 +41,8 @@ def large_product_rate(device: str, seconds: float, size: int = 16384) -> float:
     """Return the billions of operations a second of large products on a GPU, in single precision."""
     import torch
 
-    one, done, began = torch.randn(size, size, device=device), 0, time.perf_counter()
-    while time.perf_counter() - began < seconds or not done:
-        (one @ one).sum().item()
-        done += 1
-    return 2e-9 * size**3 * done / (time.perf_counter() - began)
+    one = torch.randn(size, size, device=device)
+    return 2e-9 * size**3 * rate(lambda: (one @ one).sum().item(), seconds)
 
 
 def operations(model: str) -> float:

@@ -1,4 +1,4 @@
-"""Measure where the time of one captured update goes on a GPU: `python benchmarks/captured.py [--rows sender/FC2L]`.
+"""Measure where the time of one captured update goes on a GPU: `python -m benchmarks.captured [--rows sender/FC2L]`.
 
 Prints for each model the time of an update of a stack of 35 replicates, beside the floors of floors.py at the rates
 that this device copies and multiplies with; and the kernels that take the longest, by PyTorch's profiler.
@@ -6,22 +6,17 @@ that this device copies and multiplies with; and the kernels that take the longe
 
 from __future__ import annotations
 
-import argparse
-import time
-from collections.abc import Callable
-from fnmatch import fnmatchcase
-
-import bound
-import floors
 import torch
-from about import describe_versions
-from steady import Where, stack_of
 from torch.profiler import ProfilerActivity, profile
 
+from benchmarks import bound, floors
+from benchmarks.harness import fastest, matching, rate, waiting
+from benchmarks.steady import Where, stack_of
 from icy.core.provenance import device_name
 from icy.core.text import markdown_table
 from icy.models.kernels import triton_steps
 from icy.training.cuda_graphs import WARM_UP
+from results.pages import describe_versions, read_options
 
 SHOWN = 25  # kernels
 
@@ -29,20 +24,14 @@ SHOWN = 25  # kernels
 def copy_rate(device: str, seconds: float, count: int) -> float:
     """Return the bytes a second that are read and written by copies of so many numbers."""
     one, wait = torch.zeros(count, device=device), waiting(device)
-    other, done = torch.empty_like(one), 0
-    other.copy_(one)
-    wait()
-    began = time.perf_counter()
-    while time.perf_counter() - began < seconds or not done:
+    other = torch.empty_like(one)
+
+    def copy() -> None:
         other.copy_(one)
         wait()
-        done += 1
-    return 2 * done * one.nbytes / (time.perf_counter() - began)
 
-
-def waiting(device: str) -> Callable[[], None]:
-    """Return what waits for the device."""
-    return (lambda: None) if device == "cpu" else torch.cuda.synchronize
+    copy()
+    return 2 * one.nbytes * rate(copy, seconds)
 
 
 def profiled(
@@ -53,10 +42,8 @@ def profiled(
     run.rehearse(WARM_UP + 1, look=False)
     run.rehearse(updates, look=False)
     wait()
-    began = time.perf_counter()
-    run.rehearse(updates, look=False)
-    wait()
-    seconds = (time.perf_counter() - began) / updates
+    _, seconds = fastest(lambda: (run.rehearse(updates, look=False), wait()))
+    seconds /= updates
     on_cpu = device == "cpu"
     with profile(activities=[ProfilerActivity.CPU if on_cpu else ProfilerActivity.CUDA]) as found:
         run.rehearse(updates, look=False)
@@ -92,14 +79,15 @@ def report(model: str, device: str, engine: str, replicates: int, updates: int, 
 
 def main() -> None:
     """Measure, and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device", default="cuda")
-    parser.add_argument("--engine", default="auto", help="of icy")
-    parser.add_argument("--rows", default="*", help="models, or patterns of them, separated by commas; all by default")
-    parser.add_argument("--replicates", type=int, default=floors.REPLICATES)
-    parser.add_argument("--updates", type=int, default=50)
-    parser.add_argument("--seconds", type=float, default=1.0, help="for the rates of the device")
-    given = parser.parse_args()
+    given = read_options(
+        __doc__,
+        device="cuda",
+        engine=("auto", "of icy"),
+        rows=("*", "models, or patterns of them, separated by commas; all by default"),
+        replicates=floors.REPLICATES,
+        updates=50,
+        seconds=(1.0, "for the rates of the device"),
+    )
     small = given.device == "cpu"
     rates = (
         copy_rate(given.device, given.seconds, 1 << (20 if small else 28)),
@@ -107,9 +95,8 @@ def main() -> None:
     )
     print(f"{device_name(given.device)}; {describe_versions()}; steps of cells by {triton_steps.in_use()}.")
     print(f"Copies at {rates[0] / 1e12:.3g} TB/s, products in single precision at {rates[1] / 1e12:.3g} TFLOP/s.\n")
-    for model in floors.MODELS:
-        if any(fnmatchcase(model, one) for one in given.rows.split(",")):
-            print(report(model, given.device, given.engine, given.replicates, given.updates, rates), "\n", flush=True)
+    for model in matching(floors.MODELS, given.rows):
+        print(report(model, given.device, given.engine, given.replicates, given.updates, rates), "\n", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Measure the time until the first update and of a short probe, by cause: `python benchmarks/first_seconds.py`.
+"""Measure the time until the first update and of a short probe, by cause: `python -m benchmarks.first_seconds`.
 
 With `--before CHECKOUT`, a folder that holds another version of icy, both are measured in turn, and in every round also
 `python -c "import torch"`. Times of single processes on a machine that does other things vary much; the medians of the
@@ -7,7 +7,6 @@ ratios within a round do so less. Writes benchmarks/first-seconds.md.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import statistics
@@ -19,14 +18,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from icy.core.provenance import device_name
+from icy.core.text import markdown_table
+from results.pages import describe_versions, fill_template, read_options
+
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
-
-from about import describe_versions  # noqa: E402
-
-from icy.core.provenance import device_name  # noqa: E402
-from icy.core.text import markdown_table  # noqa: E402
-
+PAGE = HERE / "first-seconds.md"
 COMMANDS = {
     "small": "probe -m sender/FC1L -g perm --quick --meanings 3x4 --seeds 1",
     "whole": "probe -m sender/FC2L -g all --seeds 5 --target 0.5 --workers 2",
@@ -87,7 +84,7 @@ def patch(holder, name, how, what):
 PATCHES = {
     "torch": lambda module: None,
     "icy.experiments.plan": lambda module: patch(module, "make_plan", timed, "plan"),
-    "icy.grammars.factory": lambda module: patch(module, "make_language", timed, "language"),
+    "icy.grammars.languages": lambda module: patch(module, "make_language", timed, "language"),
     "icy.training.engine": lambda module: patch(module, "train", beginning, "job"),
     "icy.training.gradient": lambda module: patch(module.GradientLearner, "update", once, "update"),
     "icy.training.native": lambda module: patch(module.NativeLearner, "train", once, "update"),
@@ -193,41 +190,30 @@ def table(found: dict[tuple[str, str], list[dict[str, float]]], command: str) ->
 
 def main() -> None:
     """Measure, and write the page."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--before", type=Path, metavar="CHECKOUT", help="another version of icy, measured in turn")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--out", type=Path, default=HERE / "first-seconds.md")
-    given = parser.parse_args()
+    given = read_options(
+        __doc__, before=(Path, "checkout of another version of icy, measured in turn"), rounds=5, out=PAGE
+    )
     versions = {"before": given.before.resolve()} if given.before else {}
     found = measure({**versions, "now": HERE.parent}, given.rounds)
     commit = "git", "-C", str(given.before), "rev-parse", "--short", "HEAD"
     before = subprocess.run(commit, capture_output=True, text=True).stdout.strip() if given.before else ""
     alone = statistics.median(r["import torch"] for records in found.values() for r in records)
-    made_by = "`python benchmarks/first_seconds.py`"
+    made_by = "`python -m benchmarks.first_seconds`"
     if before:
-        made_by = f"`python benchmarks/first_seconds.py --before CHECKOUT`, a checkout of {before}"
-    text = f"""# The first seconds
-
-Where the time of a command goes before it trains, and after: medians of {given.rounds} rounds. In every round the
-versions run in turn, and `python -c "import torch"` beside them, which took {alone:.2f} s; ratios are
-within a round. On {device_name("cpu")}; now {describe_versions()}; {made_by}.
-
-## A small probe
-
-`icy {COMMANDS["small"]}`
-
-{table(found, "small")}
-
-## A row of 35 replicates, on two workers
-
-`icy {COMMANDS["whole"]}`
-
-{table(found, "whole")}
-
-## Causes
-
-{markdown_table(["cause", "what it is"], [list(item) for item in CAUSES.items()], markup=True)}
-"""
+        made_by = f"`python -m benchmarks.first_seconds --before CHECKOUT`, a checkout of {before}"
+    text = fill_template(
+        PAGE,
+        rounds=given.rounds,
+        alone=f"{alone:.2f}",
+        device=device_name("cpu"),
+        versions=describe_versions(),
+        made_by=made_by,
+        small=COMMANDS["small"],
+        small_table=table(found, "small"),
+        whole=COMMANDS["whole"],
+        whole_table=table(found, "whole"),
+        causes=markdown_table(["cause", "what it is"], [list(item) for item in CAUSES.items()], markup=True),
+    )
     given.out.write_text(text)
 
 

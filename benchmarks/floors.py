@@ -1,4 +1,4 @@
-"""What one captured update launches on a GPU, counted without one: `python benchmarks/floors.py`.
+"""What one captured update launches on a GPU, counted without one: `python -m benchmarks.floors`.
 
 The update runs on PyTorch's device "meta", where tensors have shapes and no numbers, and every operation that a GPU
 would run as a kernel is counted, with the bytes that it reads and writes and its floating-point operations; once with
@@ -7,23 +7,21 @@ the steps of cells as single operations of PyTorch, and once as Triton kernels. 
 
 from __future__ import annotations
 
-import argparse
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import torch
-from about import describe_versions
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 
+from benchmarks.harness import matching
 from icy.config.settings import settings_for
 from icy.core.registry import registry
 from icy.core.representations import get_representation
@@ -35,6 +33,7 @@ from icy.training.engine import make_model
 from icy.training.gradient import GradientLearner
 from icy.training.learners import supervised_loss
 from icy.training.tasks import Task
+from results.pages import describe_versions, fill_template, read_options
 
 MODELS = ("sender/HierZero:GRU", "sender/RNNAutoReg:LSTM", "receiver/Hier:GRU", "sender/FC2L", "sender/TransDecSoft")
 SPACE, VOCABULARY, WORD, HIDDEN, BATCH, REPLICATES = MeaningSpace(5, 10), 4, 4, 128, 128, 35
@@ -215,6 +214,7 @@ def captured_update(model: str, replicates: int = REPLICATES, triton: bool = Fal
 
 # -- the page ----------------------------------------------------------------------------------------------------------
 
+PAGE = Path(__file__).parent / "gpu-floors.md"
 Both = tuple[Counted, Counted]  # by PyTorch alone, and with Triton
 
 
@@ -244,42 +244,11 @@ def kinds(both: Both, at_least: int = 10) -> str:
     return markdown_table(["operation", "PyTorch", "Triton"], rows, numbers=(1, 2))
 
 
-PAGE = """\
-# What an update launches on a GPU
-
-Counted by `python benchmarks/floors.py` (or `benchmarks/gpu.py --only count`), which needs no GPU: nothing on this page
-is measured on one; {versions}.
-
-One captured update of a stack of {replicates} replicates ({space}, V {vocabulary}, L {length},
-E {hidden}, batches of {batch}, SOFT): fetching its batch, forward, loss, backward, clipping and Adam. Views and
-allocations are no kernels. A product with an addend is two, as PyTorch copies the addend first; everything else counts
-as one, so that the number is rather too low.
-
-The floors are of an H200 by its data sheet: {bandwidth:g} TB/s and {fp32:g} TFLOP/s in single precision ({tf32:g} in
-TF32, if asked for). *Memory* is the time of the bytes that move however operations are fused: what the forward pass
-keeps for the backward pass is written and read, and the optimiser reads and writes weights, gradients and moments;
-*fp32* is that of the operations. *Launches* is the time of all kernels if each takes no longer than a small one within
-a captured graph, {least} to {most} microseconds, an assumption. Where it is more than twice the larger floor, fewer
-kernels are worth more than faster ones. *All kernels* takes each as long as its launch ({least}), its bytes or its
-operations need, whichever is longest, as if nothing stayed in the cache.
-
-{table}
-
-## Which kernels: {model}
-
-{kinds}
-
-With Triton, each step of a GRU, an LSTM or a highway node, each stop gate, and the gradient of each mix, is one launch
-in each direction, and a sum where rows share a parameter or gates. `icy` uses it on a GPU where it is installed, as it
-is with PyTorch for CUDA; the environment variable `ICY_TRITON=off` switches it off. What is left are mostly the sums of
-gradients that a weight, a bias or a state gets from several steps (`add`, `sum`), and the products.
-"""
-
-
 def page(results: dict[str, Both]) -> str:
     """Return the page."""
     model = next(iter(results))
-    return PAGE.format(
+    return fill_template(
+        PAGE,
         versions=describe_versions(),
         replicates=REPLICATES,
         space=SPACE,
@@ -300,16 +269,12 @@ def page(results: dict[str, Both]) -> str:
 
 def main() -> None:
     """Count, print the table, and write the page if all models were counted."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", default="*", help="models, or patterns of them, separated by commas; all by default")
-    given = parser.parse_args()
-    models = [model for model in MODELS if any(fnmatchcase(model, one) for one in given.rows.split(","))]
-    if not models:
-        parser.error(f"--rows are among {', '.join(MODELS)}.")
+    given = read_options(__doc__, rows=("*", "models, or patterns of them, separated by commas; all by default"))
+    models = matching(MODELS, given.rows)
     results = {model: (captured_update(model), captured_update(model, triton=True)) for model in models}
     print(table(results))
     if models == list(MODELS):
-        (Path(__file__).parent / "gpu-floors.md").write_text(page(results))
+        PAGE.write_text(page(results))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Speed of the worlds of the games, and how well single images can be read: `python benchmarks/games_render.py`.
+"""Speed of the worlds of the games, and how well single images can be read: `python -m benchmarks.games_render`.
 
 Five minutes of one core. Images, vectors and turns are made on one thread; rates are per second of the thread's own
 time, so that other programs on the machine matter little. A small network then learns to read shape, colour and place
@@ -7,7 +7,6 @@ off single images. Writes benchmarks/games-render.md; `--device cuda` prints the
 
 from __future__ import annotations
 
-import argparse
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -15,13 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from about import describe_versions
 from torch import Tensor, nn
 
+from benchmarks.harness import rate, waiting
 from icy.core.noise import counter_hash, shift
 from icy.core.provenance import device_name
 from icy.core.text import markdown_table
 from icy.games import Turns, TurnSettings, World, make_world
+from results.pages import describe_versions, fill_template, read_options
 
 PAGE = Path(__file__).parent / "games-render.md"
 BATCHES = (400, 4000)  # images: a step of 10 turns with 20 + 20 candidates, and an evaluation
@@ -38,11 +38,12 @@ STEPS, BATCH, LEARNING_RATE, TESTED = 1000, 64, 0.01, 4096
 
 def main() -> None:
     """Measure, and write the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--device", default="cpu", help="torch device")
-    parser.add_argument("--seconds", type=float, default=3.0, help="seconds to measure each rate for")
-    parser.add_argument("--steps", type=int, default=STEPS, help="updates of the network that reads")
-    given = parser.parse_args()
+    given = read_options(
+        __doc__,
+        device=("cpu", "torch device"),
+        seconds=(3.0, "seconds to measure each rate for"),
+        steps=(STEPS, "updates of the network that reads"),
+    )
     torch.set_num_threads(1)
     rates = rate_table(torch.device(given.device), given.seconds)
     print(rates)
@@ -52,29 +53,17 @@ def main() -> None:
 
 def page(rates: str, reading: str) -> str:
     """Return the page."""
-    load = os.getloadavg()[0]
-    return f"""# Images and turns of the games
-
-Made by `python benchmarks/games_render.py` on one thread of {device_name("cpu")}; {describe_versions()}.
-Rates are per second of the thread's own time; the load of the machine was {load:.1f} at the end.
-
-## Speed
-
-Objects seen a second, drawn anew unless there is a bank, in batches of as many as a step of ten turns with 20 targets
-and 20 distractors shows, and of ten times as many. Above 32 MB the C library takes fresh memory from the system for
-every batch, which costs as much as the drawing; with `MALLOC_MMAP_THRESHOLD_=2000000000
-MALLOC_TRIM_THRESHOLD_=4000000000` in the environment large batches are as fast as small ones. Turns have 20 targets
-and 20 distractors.
-
-{rates}
-
-## What can be read
-
-Share of {TESTED:,} single images whose attributes a small network reads aright (three convolutions, {STEPS:,} updates
-with {BATCH} fresh images each).
-
-{reading}
-"""
+    return fill_template(
+        PAGE,
+        device=device_name("cpu"),
+        versions=describe_versions(),
+        load=f"{os.getloadavg()[0]:.1f}",
+        rates=rates,
+        tested=f"{TESTED:,}",
+        steps=f"{STEPS:,}",
+        batch=BATCH,
+        reading=reading,
+    )
 
 
 # -- rates -------------------------------------------------------------------------------------------------------------
@@ -85,11 +74,11 @@ def rate_table(device: torch.device, seconds: float) -> str:
     lines = []
     for name, about, options in WORLDS:
         world = make_world(name, **options)
-        rates = [rate(lambda w=world, b=batch: looks(w, b, device), batch, device, seconds) for batch in BATCHES]
+        rates = [per_second(lambda w=world, b=batch: looks(w, b, device), batch, device, seconds) for batch in BATCHES]
         lines.append((f"objects of {name}, {about}", *(f"{one:,.0f}" for one in rates)))
     for name, length in (("thing", 1), ("thing", 4), ("shape", 4)):
         turns = Turns(make_world(name), TurnSettings(length), [1], device)
-        few, many = (rate(lambda t=turns, s=steps: t.batch("training", 0, s, 10), steps, device, seconds)
+        few, many = (per_second(lambda t=turns, s=steps: t.batch("training", 0, s, 10), steps, device, seconds)
                      for steps in (1, 100))  # fmt: skip
         lines.append((f"steps of ten turns of {name}, l = {length}, one or 100 at once", f"{few:,.0f}", f"{many:,.0f}"))
     return markdown_table(("a second", f"{BATCHES[0]} at once", f"{BATCHES[1]:,} at once"), lines, numbers=(1, 2))
@@ -102,18 +91,12 @@ def looks(world: World, count: int, device: torch.device) -> Tensor:
     return world.observe(draws % torch.tensor(world.sizes, device=device), keys)
 
 
-def rate(make: Callable[[], Any], count: int, device: torch.device, seconds: float) -> float:
+def per_second(make: Callable[[], object], count: int, device: torch.device, seconds: float) -> float:
     """Return how many are made per second of this thread, or on a GPU per second."""
-    on_gpu = device.type == "cuda"
-    clock = time.perf_counter if on_gpu else time.thread_time
+    wait = waiting(device.type)
+    clock = time.perf_counter if device.type == "cuda" else time.thread_time
     make()
-    made, begun = 0, clock()
-    while (passed := clock() - begun) < seconds:
-        make()
-        made += count
-        if on_gpu:
-            torch.cuda.synchronize()
-    return made / passed
+    return count * rate(lambda: (make(), wait()), seconds, clock)
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Time trainings in games: `python benchmarks/games_speed.py [--seeds 5] [--updates 300] [--rounds 3]`.
+"""Time trainings in games: `python -m benchmarks.games_speed [--seeds 5] [--updates 300] [--rounds 3]`.
 
 A stack of seeds against the same seeds one after another, and against a plain PyTorch program of one seed, in turn on
 one thread. What counts is the time of the processor, which other work on the machine hardly changes. Writes
@@ -7,7 +7,6 @@ benchmarks/games-speed.md.
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -15,15 +14,16 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from about import describe_versions
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from benchmarks.harness import in_turn, rate
 from icy.core.provenance import device_name
 from icy.core.text import markdown_table
 from icy.games.game_stack import GameStack
 from icy.games.jobs import game_jobs
 from icy.games.spec import GamesSpec
+from results.pages import describe_versions, fill_template, read_options
 
 PAGE = Path(__file__).parent / "games-speed.md"
 ROWS = ({"channel": "gs"}, {"channel": "qt"}, {"channel": "gs", "rule_length": 4}, {"channel": "qt", "rule_length": 4})
@@ -115,13 +115,9 @@ def measure(given: dict[str, Any], seeds: int, updates: int, rounds: int) -> dic
     ways = {name: make(given, seeds) for name, make in WAYS.items()}
     for update in ways.values():
         update(WARM_UP)
-    spent: dict[str, list[float]] = {name: [] for name in ways}
-    for _ in range(rounds):
-        for name, update in ways.items():
-            began = time.process_time()
-            update(updates)
-            spent[name].append(1000 * (time.process_time() - began) / updates)
-    return {name: statistics.median(found) for name, found in spent.items()}
+    measures = {name: lambda update=update: rate(lambda: update(updates), 0, time.process_time)
+                for name, update in ways.items()}  # fmt: skip
+    return {name: 1000 / updates / statistics.median(found) for name, found in in_turn(measures, rounds).items()}
 
 
 def page(found: dict[str, dict[str, float]], seeds: int) -> str:
@@ -132,33 +128,24 @@ def page(found: dict[str, dict[str, float]], seeds: int) -> str:
         minutes = spent["a stack"] * TARGET_STEPS / 60_000 / CORES
         rows.append([name, *(f"{spent[way]:.1f}" for way in WAYS), *ratios, f"{minutes:.1f}"])
     headings = ["row", *(f"{way}, ms" for way in WAYS), "ratio", "ratio to plain", f"{TARGET_STEPS:,} updates, min"]
-    return "\n".join(
-        [
-            "# Speed of games",
-            "",
-            f"Made by `python benchmarks/games_speed.py` on {device_name('cpu')}; {describe_versions()}: an "
-            f"update of {seeds} seeds of Thing, 20 targets and 20 distractors, 10 turns, drawing included; "
-            "milliseconds of processor time on one thread, medians of rounds taken in turn. The last column is a "
-            f"row of {seeds} seeds on {CORES} cores.",
-            "",
-            markdown_table(headings, rows, range(1, len(headings))),
-            "",
-        ]
+    return fill_template(
+        PAGE,
+        device=device_name("cpu"),
+        versions=describe_versions(),
+        seeds=seeds,
+        cores=CORES,
+        table=markdown_table(headings, rows, range(1, len(headings))),
     )
 
 
-def main(given: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--updates", type=int, default=300, help="of a round")
-    parser.add_argument("--rounds", type=int, default=3)
-    asked = parser.parse_args(given)
+def main(words: Sequence[str] | None = None) -> None:
+    given = read_options(__doc__, words, seeds=5, updates=(300, "of a round"), rounds=3)
     torch.set_num_threads(1)
     found = {
-        f"{row['channel']}, l={row.get('rule_length', 1)}": measure(dict(row), asked.seeds, asked.updates, asked.rounds)
+        f"{row['channel']}, l={row.get('rule_length', 1)}": measure(dict(row), given.seeds, given.updates, given.rounds)
         for row in ROWS
     }
-    PAGE.write_text(page(found, asked.seeds))
+    PAGE.write_text(page(found, given.seeds))
     print(PAGE.read_text())
 
 

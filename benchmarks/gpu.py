@@ -1,6 +1,6 @@
-"""Run all GPU tests and benchmarks, one after another: `python benchmarks/gpu.py`.
+"""Run all GPU tests and benchmarks, one after another: `python -m benchmarks.gpu`.
 
-What an update launches, for which there need be no GPU: `python benchmarks/gpu.py --only count` prints it. The tests
+What an update launches, for which there need be no GPU: `python -m benchmarks.gpu --only count` prints it. The tests
 that need a GPU; the comparison with the plain way (speed.py), with captured updates, without, and without Triton; where
 the time of a captured update goes (captured.py); how long all of Perkins21 table 13 takes for SOFT: 25 senders x 7
 grammars x 3 seeds; the atlas at 5x10; topsim and S2B on the device; how many processes should share it; TF32.
@@ -11,15 +11,16 @@ Finished steps are skipped, and the others go on where they were, so that it can
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+from results.pages import read_options
+
 HERE = Path(__file__).parent
-SWEEPS = HERE / "sweeps"
+RESULTS = HERE.parent / "results"
 SHARING = (1, 2, 4, 8)
 SPEED_ROWS = "sender/HierZero:GRU,sender/RNNAutoReg:LSTM,receiver/Hier:GRU,sender/FC2L,sender/TransDecSoft"
 TESTS = (
@@ -33,46 +34,29 @@ WITHOUT_TRITON = ("env", "ICY_TRITON=off")
 def steps(results: Path) -> dict[str, list[str]]:
     """Return the commands to run, by the name of their log, the most important first."""
     python = sys.executable
-    speed = [
-        python,
-        str(HERE / "speed.py"),
-        "--device",
-        "cuda",
-        "--rows",
-        SPEED_ROWS,
-        "--seconds",
-        "2",
-        "--rounds",
-        "3",
-    ]
-    captured = [python, str(HERE / "captured.py")]
+    speed = [python, "-m", "benchmarks.speed", "--device", "cuda", "--rows", SPEED_ROWS]
+    speed += ["--seconds", "2", "--rounds", "3"]
+    captured = [python, "-m", "benchmarks.captured"]
     sweep = [python, "-m", "icy", "sweep"]
     probe = [*sweep, "--device", "cuda", "-q", "--target", "0.9", "--cap", "3"]
     few = [word for name in ("sender/FC2L", "sender/HierZero:*", "sender/RNNZero:*") for word in ("-m", name)]
-    atlas = [*sweep, str(SWEEPS / "atlas-main.toml"), "--device", "cuda", "-q"]
+    table_13 = str(RESULTS / "reproduced" / "perkins21-table13.toml")
+    atlas = [*sweep, str(RESULTS / "atlas" / "main.toml"), "--device", "cuda", "-q"]
     return {
-        "count": [python, str(HERE / "floors.py")],
+        "count": [python, "-m", "benchmarks.floors"],
         "tests": [python, "-m", "pytest", "-q", "-k", "gpu or a_graph or triton", *TESTS],
         "speed-graph": [*speed, "--minutes", "0.25", "--engine", "auto+graph"],
         "speed-plain": [*speed, "--whole", "", "--engine", "auto+plain"],
         "speed-pytorch": [*WITHOUT_TRITON, *speed, "--whole", "", "--engine", "auto+graph"],
         "captured": captured,
         "captured-pytorch": [*WITHOUT_TRITON, *captured],
-        "table-13": [
-            *sweep,
-            str(SWEEPS / "perkins21-table13.toml"),
-            "--device",
-            "cuda",
-            "-q",
-            "-o",
-            str(results / "table-13"),
-        ],
+        "table-13": [*sweep, table_13, "--device", "cuda", "-q", "-o", str(results / "table-13")],
         **{
             f"atlas-{kind}": [*atlas, "--representation", kind, "-o", str(results / "atlas")]
             for kind in ("soft", "gumb", "discr")
         },
-        "topsim": [python, str(HERE / "topsim.py"), "--whole", "--device", "cuda"],
-        "s2b": [python, str(HERE / "s2b.py"), "--device", "cuda"],
+        "topsim": [python, "-m", "benchmarks.topsim", "--whole", "--device", "cuda"],
+        "s2b": [python, "-m", "benchmarks.s2b", "--device", "cuda"],
         **{
             f"share-{n}": [*probe, *few, "--seeds", "2", "--workers", str(n), "-o", str(results / f"share-{n}")]
             for n in SHARING
@@ -117,14 +101,15 @@ def run(name: str, command: list[str], out: Path, seconds: float | None = None) 
 
 def main() -> None:
     """Run the steps that are not done yet."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", action="append", help="a step, repeatable")
-    parser.add_argument("--out", type=Path, default=HERE / "gpu", help="for logs, pages and results")
-    parser.add_argument("--seconds", type=float, help="after which it ends; by default when all is done")
-    given = parser.parse_args()
+    given = read_options(
+        __doc__,
+        only=({"action": "append"}, "a step, repeatable"),
+        out=(HERE / "gpu", "for logs, pages and results"),
+        seconds=(float, "after which it ends; by default when all is done"),
+    )
     known = steps(given.out / "results")
     if unknown := set(given.only or ()) - set(known):
-        parser.error(f"No step is called {', '.join(sorted(unknown))}; there are {', '.join(known)}.")
+        raise SystemExit(f"No step is called {', '.join(sorted(unknown))}; there are {', '.join(known)}.")
     given.out.mkdir(parents=True, exist_ok=True)
     ends = None if given.seconds is None else time.perf_counter() + given.seconds
     for name, command in known.items():

@@ -1,4 +1,4 @@
-"""Measure permutation tests of topsim: `python benchmarks/permutations.py [--rows 5000] [--permutations 1000]`.
+"""Measure permutation tests of topsim: `python -m benchmarks.permutations [--rows 5000] [--permutations 1000]`.
 
 On a sample of shufdet at 5x10 (20 tokens), on one thread, it compares
 (a) the plain way, that of scikit-bio's `mantel`: each permutation reorders rows and columns of a square table of ranks,
@@ -13,26 +13,27 @@ memory of the process until the end of (c).
 
 from __future__ import annotations
 
-import argparse
 import resource
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
-from about import describe_versions
 from numpy.typing import NDArray
 from rapidfuzz.distance import Levenshtein
 from scipy.spatial.distance import pdist, squareform
 from scipy.stats import rankdata
 from threadpoolctl import threadpool_limits
-from topsim import without_native
 
 import icy
+from benchmarks.harness import print_table
+from benchmarks.topsim import without_native
 from icy.core import native
 from icy.core.provenance import device_name
 from icy.metrics import PermutationTest, Table, permutation_test
 from icy.metrics.significance import draw_permutations
 from icy.metrics.topographic.permuted import permuted_topsim
+from results.pages import describe_versions, read_options
 
 DISTANCES = ("hamming", "levenshtein")
 FEW = 5  # permutations of the slow ways
@@ -71,24 +72,27 @@ def compare(table: Table, message: str, test: PermutationTest) -> tuple[float, f
     return slow * test.permutations / FEW, used * test.permutations / FEW
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=5000)
-    parser.add_argument("--permutations", type=int, default=1000)
-    arguments = parser.parse_args()
+def rows(sample: Table, permutations: int) -> Iterator[tuple[object, ...]]:
+    """Yield a row per distance. icy's tests are first, for the memory that they take."""
+    tests = {distance: tested(sample, distance, permutations) for distance in DISTANCES}
+    for distance, (test, used, seconds, memory) in tests.items():
+        slow, off = compare(sample, distance, test)
+        times = f"{slow:.0f}", f"{off:.0f}", f"{used:.1f}", f"{slow / used:.0f}", f"{seconds:.1f}", f"{memory:.0f}"
+        found = f"{test.value:.4f}", f"{test.mean:.4f}±{test.sd:.4f}", f"{test.p:.4f}"
+        yield distance, len(sample), permutations, *times, *found
+
+
+def main() -> None:
+    given = read_options(__doc__, rows=5000, permutations=1000)
     language = icy.make_language("shufdet", "5x10", seed=123)
-    chosen = np.random.default_rng(0).choice(language.space.size, arguments.rows, replace=False)
+    chosen = np.random.default_rng(0).choice(language.space.size, given.rows, replace=False)
     sample = replace(Table.of(language).rows(chosen), drawn_from=None)
     code = native.in_use("icy.metrics.topographic.native", "NumPy")
     print(f"{device_name('cpu')}, one thread; {describe_versions()}; {code}\n")
-    heads = ["distance", "rows", "permutations", "plain", "without native code", "icy", "plain to icy", "icy, wall"]
-    print("|", " | ".join([*heads, "memory, MB", "topsim", "by chance", "p"]), "|")
-    print("|---|" + 11 * "---:|")
+    columns = ["distance", "rows", "permutations", "plain", "without native code", "icy", "plain to icy", "icy, wall"]
     with threadpool_limits(1):
-        # First, for the memory that they take.
-        tests = {distance: tested(sample, distance, arguments.permutations) for distance in DISTANCES}
-        for distance, (test, used, seconds, memory) in tests.items():
-            slow, off = compare(sample, distance, test)
-            times = f"{slow:.0f} | {off:.0f} | {used:.1f} | {slow / used:.0f} | {seconds:.1f} | {memory:.0f}"
-            found = f"{test.value:.4f} | {test.mean:.4f}±{test.sd:.4f} | {test.p:.4f}"
-            print(f"| {distance} | {arguments.rows} | {arguments.permutations} | {times} | {found} |", flush=True)
+        print_table([*columns, "memory, MB", "topsim", "by chance", "p"], rows(sample, given.permutations))
+
+
+if __name__ == "__main__":
+    main()

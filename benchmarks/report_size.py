@@ -1,4 +1,4 @@
-"""Measure reports: `PYTHONPATH=. python benchmarks/report_size.py`, into benchmarks/report-size.md.
+"""Measure reports: `python -m benchmarks.report_size`, into benchmarks/report-size.md.
 
 Write reports of more and more runs of the committed records, and the explorer of the atlas; open each in a Chromium
 without a network, and take the time until tables, pictures and buttons answer. Needs the extra `browser`.
@@ -13,18 +13,19 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from about import describe_versions
 
 import icy
+from benchmarks.harness import fastest
 from icy.analysis.report.explorer import explorer_page
 from icy.core.provenance import device_name
 from icy.core.text import markdown_table
 from icy.experiments.results import ProbeResult, read_results
+from results.pages import describe_versions, fill_template
 from tests.browsers import driven
 
 HERE = Path(__file__).parent
 PAGE = HERE / "report-size.md"
-PACKS = [HERE / "atlas" / "records.parquet", HERE / "reproduced" / "records.parquet"]
+PACKS = [HERE.parent / "results" / name / "records.parquet" for name in ("atlas", "reproduced")]
 RUNS, REPEATS = (100, 500, 2500), 3
 MADE_UP, SEEDS = 3000, 2  # models of a made-up table with 4 grammars
 
@@ -59,32 +60,21 @@ def main() -> None:
     assert isinstance(whole, ProbeResult)
     rows = []
     with tempfile.TemporaryDirectory() as scratch:
-        for count in RUNS:
-            path, began = Path(scratch, f"{count}.html"), time.perf_counter()
-            icy.report(ProbeResult(whole.records[:count]), path)
-            rows.append([f"report of {count:,} runs", path, time.perf_counter() - began])
-        table, path, began = made_up(), Path(scratch, "made-up.html"), time.perf_counter()
-        icy.report(table, path)
-        rows.append([f"table of {len(table):,} runs of {MADE_UP:,} models", path, time.perf_counter() - began])
-        path, began = Path(scratch, "atlas.html"), time.perf_counter()
-        path.write_text(explorer_page(icy.atlas()))
-        rows.append(["explorer of the atlas", path, time.perf_counter() - began])
+        reports = [(f"report of {count:,} runs", ProbeResult(whole.records[:count])) for count in RUNS]
+        table = made_up()
+        reports.append((f"table of {len(table):,} runs of {MADE_UP:,} models", table))
+        for number, (what, runs) in enumerate(reports):
+            path = Path(scratch, f"{number}.html")
+            rows.append((what, path, fastest(lambda: icy.report(runs, path))[1]))  # noqa: B023
+        path = Path(scratch, "atlas.html")
+        explorer = fastest(lambda: path.write_text(explorer_page(icy.atlas())))
+        rows.append(("explorer of the atlas", path, explorer[1]))
         cells = [
             [what, f"{path.stat().st_size / 1e6:.1f} MB", f"{wrote:.1f} s", f"{opening(path):.1f} s"]
             for what, path, wrote in rows
         ]
-    text = [
-        "# Reports: size and time",
-        "",
-        "Made by `PYTHONPATH=. python benchmarks/report_size.py`. Vega takes 0.9 MB of each file. Answering: from "
-        "opening the file "
-        "until its tables sort and all pictures are drawn, in Chromium without a network, the median of three.",
-        "",
-        markdown_table(["file", "size", "written in", "answers after"], cells),
-        "",
-        f"On {device_name('cpu')}; {describe_versions()}.",
-    ]
-    PAGE.write_text("\n".join(text) + "\n")
+    table = markdown_table(["file", "size", "written in", "answers after"], cells)
+    PAGE.write_text(fill_template(PAGE, table=table, device=device_name("cpu"), versions=describe_versions()))
 
 
 if __name__ == "__main__":

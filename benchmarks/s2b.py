@@ -1,4 +1,4 @@
-"""Environment steps per second of S2B: python benchmarks/s2b.py [--device cuda] [--seconds 5].
+"""Environment steps per second of S2B: python -m benchmarks.s2b [--device cuda] [--seconds 5].
 
 In a step both players act in one episode. Resets are included, as every episode that ends is followed by another.
 Actions are random and drawn beforehand, so only the game is measured, not a player. The last column is the speed
@@ -7,18 +7,18 @@ relative to a single game in the same run.
 
 from __future__ import annotations
 
-import argparse
+import itertools
 import platform
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import gymnasium
 import numpy as np
 import torch
-from about import describe_versions
 
+from benchmarks.harness import fastest, print_table, rate
 from icy.s2b import BatchedGame, parallel_env
+from results.pages import describe_versions, read_options
 
 BATCHES = (1, 16, 256, 4096, 16384)
 Stepper = tuple[Callable[[], Any], Callable[[int], Any]]  # a reset, and a step by its number
@@ -27,54 +27,43 @@ KEPT = 8  # number of actions to cycle through
 
 def main() -> None:
     """Print a table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--device", help="torch device; by default NumPy")
-    parser.add_argument("--seconds", type=float, default=5.0, help="seconds to measure each row for, at least")
-    given = parser.parse_args()
+    given = read_options(
+        __doc__,
+        device=(str, "torch device; by default NumPy"),
+        seconds=(5.0, "seconds to measure each row for, at least"),
+    )
     torch.set_num_threads(1)
     where = given.device or f"NumPy, one core of {platform.processor() or platform.machine()}"
     print(f"S2B on {where}; {describe_versions()}\n")
-    print("| what | S | O | K | episodes at once | first reset, s | steps a second | to one alone |")
-    print("|---|---:|---:|---:|---:|---:|---:|---:|")
+    print_table(
+        ["what", "S", "O", "K", "episodes at once", "first reset, s", "steps a second", "to one alone"],
+        rows(given.device, given.seconds),
+    )
+
+
+def rows(device: str | None, seconds: float) -> Iterator[tuple[object, ...]]:
+    """Yield the rows of the table."""
     for setting in ({}, {"shots": 2, "samples": 4}, {"distractors": 3}):
-        alone = 0.0
-        for episodes in BATCHES if not setting else (1, 4096):
-            reset, rate = measured(core(episodes, given.device, setting), episodes, given.seconds)
-            alone = alone or rate
-            print(row("core", setting, episodes, reset, rate, alone), flush=True)
-    if given.device:
-        return
-    alone = 0.0
-    for episodes in (1, 4096):
-        reset, rate = measured(listeners(episodes), episodes, given.seconds)
-        alone = alone or rate
-        print(row("S2B/Listener-v0", {}, episodes, reset, rate, alone), flush=True)
-    reset, rate = measured(pettingzoo(), 1, given.seconds)
-    print(row("parallel_env", {}, 1, reset, rate, rate), flush=True)
-
-
-def row(what: str, setting: dict[str, int], episodes: int, reset: float, rate: float, alone: float) -> str:
-    """Return a line of the table."""
-    shots, samples, distractors = (setting.get(n, d) for n, d in (("shots", 1), ("samples", 1), ("distractors", 0)))
-    sizes = f"{shots} | {samples} | {distractors} | {episodes:,}"
-    return f"| {what} | {sizes} | {reset:.3f} | {rate:,.0f} | {rate / alone:,.0f} |"
+        games = {count: core(count, device, setting) for count in (BATCHES if not setting else (1, 4096))}
+        yield from measured("core", setting, games, seconds)
+    if device is None:
+        yield from measured("S2B/Listener-v0", {}, {count: listeners(count) for count in (1, 4096)}, seconds)
+        yield from measured("parallel_env", {}, {1: pettingzoo()}, seconds)
 
 
 def measured(
-    stepper: tuple[Callable[[], Any], Callable[[int], Any]], episodes: int, seconds: float
-) -> tuple[float, float]:
-    """Measure the seconds of the first reset, and the steps per second."""
-    reset, step = stepper
-    begun = time.perf_counter()
-    reset()
-    first = time.perf_counter() - begun
-    for warm in range(20):
-        step(warm)
-    steps, begun = 0, time.perf_counter()
-    while (passed := time.perf_counter() - begun) < seconds or steps < 300:  # long enough to deal new episodes
-        step(steps)
-        steps += 1
-    return first, steps * episodes / passed
+    what: str, setting: dict[str, int], games: dict[int, Stepper], seconds: float
+) -> Iterator[tuple[object, ...]]:
+    """Yield a row per number of episodes at once: the first reset, and the steps a second."""
+    alone = 0.0
+    sizes = [setting.get(name, default) for name, default in (("shots", 1), ("samples", 1), ("distractors", 0))]
+    for episodes, (reset, step) in games.items():
+        numbers = itertools.count()
+        _, first = fastest(reset)
+        rate(lambda: step(next(numbers)), 0, least=20)  # noqa: B023  # warm up
+        found = episodes * rate(lambda: step(next(numbers)), seconds, least=300)  # noqa: B023  # new episodes too
+        alone = alone or found
+        yield what, *sizes, f"{episodes:,}", f"{first:.3f}", f"{found:,.0f}", f"{found / alone:,.0f}"
 
 
 def core(episodes: int, device: str | None, setting: dict[str, int]) -> Stepper:

@@ -1,4 +1,4 @@
-"""How fast agents learn S2B, and where the time goes: `python benchmarks/s2b_learning.py [--rounds 3] [--most 3]`.
+"""How fast agents learn S2B, and where the time goes: `python -m benchmarks.s2b_learning [--rounds 3] [--most 3]`.
 
 Every way of learning trains on as many whole episodes as the others, in turn, on one thread. What counts is the time
 of the processor, which other work on the machine hardly changes. Dealing includes what a speaker that does not learn
@@ -7,20 +7,20 @@ says; forward is the rest of an update: playing, drawing decisions, losses. Writ
 
 from __future__ import annotations
 
-import argparse
 import functools
 import statistics
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import torch
-from about import describe_versions
 
+from benchmarks.harness import in_turn
 from icy.core.provenance import device_name
 from icy.core.text import markdown_table
 from icy.s2b import GameSettings
@@ -30,6 +30,7 @@ from icy.s2b.agents.memories.memory import MemoryListener, MemorySettings
 from icy.s2b.agents.networks.learning import CoreLearning, CoreLearningSettings
 from icy.s2b.agents.networks.listener import CoreListener
 from icy.s2b.agents.networks.network import NetworkSettings
+from results.pages import describe_versions, fill_template, read_options
 
 PAGE = Path(__file__).parent / "s2b-learning.md"
 EPISODES = 1024  # of a measurement: as many as are dealt at once
@@ -117,11 +118,7 @@ def measured(game: GameSettings, rounds: int) -> dict[str, list[Spent]]:
     trainings = {name: make(game) for name, make in WAYS.items()}
     for training in trainings.values():
         measure(training)
-    found: dict[str, list[Spent]] = {name: [] for name in WAYS}
-    for _ in range(rounds):
-        for name, training in trainings.items():
-            found[name].append(measure(training))
-    return found
+    return in_turn({name: partial(measure, training) for name, training in trainings.items()}, rounds)
 
 
 def rows(game: GameSettings, found: Mapping[str, list[Spent]]) -> Iterator[list[str]]:
@@ -145,27 +142,20 @@ def rows(game: GameSettings, found: Mapping[str, list[Spent]]) -> Iterator[list[
 def page(game: GameSettings, found: Mapping[str, list[Spent]]) -> str:
     """Return the page."""
     headings = ["what learns", "games a second", "observations a second", "to the first", *PHASES]
-    return f"""# How fast agents learn S2B
-
-Made by `python benchmarks/s2b_learning.py` on one thread of {device_name("cpu")}; {describe_versions()},
-in seconds of the processor: games of {game.least} to {game.most} values (S = O = 1), dealt and
-learned from. An observation is a step of the game as a player meets it, of which a game has {game.rounds + 2}. PPO goes
-through every game twice. Medians of rounds in which all take turns; the fourth column is the ratio of games a second to
-those of the first row, in the same run.
-
-{markdown_table(headings, rows(game, found), numbers=range(1, len(headings)))}
-
-Dealing includes what a speaker that does not learn says. Forward is all the rest of an update: playing, drawing
-decisions, losses. The memories see one entry a game, the LSTMs every observation.
-"""
+    return fill_template(
+        PAGE,
+        device=device_name("cpu"),
+        versions=describe_versions(),
+        least=game.least,
+        most=game.most,
+        steps=game.rounds + 2,
+        table=markdown_table(headings, rows(game, found), numbers=range(1, len(headings))),
+    )
 
 
 def main() -> None:
     """Measure, and print and write the page."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--most", type=int, default=3, help="largest number of values")
-    given = parser.parse_args()
+    given = read_options(__doc__, rounds=3, most=(3, "largest number of values"))
     torch.set_num_threads(1)
     game = GameSettings(most=given.most)
     text = page(game, measured(game, given.rounds))

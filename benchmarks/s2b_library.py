@@ -1,4 +1,4 @@
-"""Recurrent PPO by icy beside that of sb3-contrib: `python benchmarks/s2b_library.py [--seeds 3] [--steps 60000]`.
+"""Recurrent PPO by icy beside that of sb3-contrib: `python -m benchmarks.s2b_library [--seeds 3] [--steps 60000]`.
 
 Both train an LSTM of 64 on the same game, beside the posdis speaker: icy's `CoreLearning` on dealt episodes, and
 sb3-contrib's RecurrentPPO in the environment S2B/Listener-v0. They see as many steps of the game, in batches of as many
@@ -8,7 +8,6 @@ both learn it in a minute. Prints a table.
 
 from __future__ import annotations
 
-import argparse
 import time
 import warnings
 from collections.abc import Callable, Mapping
@@ -17,7 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from icy.core.text import markdown_table
+from benchmarks.harness import print_table
 from icy.s2b import GameSettings, evaluate
 from icy.s2b.agents.networks.learning import CoreLearning, CoreLearningSettings
 from icy.s2b.agents.networks.listener import CoreListener
@@ -25,6 +24,7 @@ from icy.s2b.agents.networks.network import NetworkSettings
 from icy.s2b.environments.spaces import observed
 from icy.s2b.players.base import Action, Player, Seat
 from icy.s2b.turn import Seen
+from results.pages import read_options
 
 GAME = GameSettings(most=2, permutation=False)
 SIZE, EPOCHS, BATCHES, RATE, ENTROPY = 64, 4, 4, 1e-3, 0.01
@@ -106,16 +106,13 @@ def scores(way: str, steps: int, seeds: int) -> tuple[list[float], float]:
 
 def main() -> None:
     """Print a table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--steps", type=int, default=60_000)
-    given = parser.parse_args()
+    given = read_options(__doc__, seeds=3, steps=60_000)
     torch.set_num_threads(1)
-    rows = []
-    for way in WAYS:
-        found, took = scores(way, given.steps, given.seeds)
-        rows.append([way, ", ".join(f"{100 * one:.1f}" for one in found), f"{took:.1f}"])
-    print(markdown_table(["by", "accuracy in query and support, mean, %", "seconds of the processor"], rows))
+    rows = ((way, *scores(way, given.steps, given.seeds)) for way in WAYS)
+    print_table(
+        ["by", "accuracy in query and support, mean, %", "seconds of the processor"],
+        ((way, ", ".join(f"{100 * one:.1f}" for one in found), f"{took:.1f}") for way, found, took in rows),
+    )
 
 
 if __name__ == "__main__":

@@ -1,23 +1,24 @@
-"""Steps and updates per second of R2D2 on S2B, and where the time goes: python benchmarks/s2b_r2d2.py [--steps 300].
+"""Steps and updates per second of R2D2 on S2B, and where the time goes: python -m benchmarks.s2b_r2d2 [--steps 300].
 
 In CPU seconds of one thread. Steps are of all actors together; an update learns from one minibatch of sequences.
 """
 
 from __future__ import annotations
 
-import argparse
 import cProfile
+import itertools
 import platform
 import pstats
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
-from about import describe_versions
 
+from benchmarks.harness import print_table, rate
 from icy.s2b import GameSettings
 from icy.s2b.agents.r2d2.learning import R2D2Learning, R2D2Settings
+from results.pages import describe_versions, read_options
 
 PLAYERS: dict[str, dict[str, Any]] = {
     "listener": {},
@@ -32,39 +33,32 @@ OF_UPDATES = {
 
 def main() -> None:
     """Print a table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=300, help="steps of each actor to measure")
-    parser.add_argument("--updates", type=int, default=30, help="updates to measure")
-    given = parser.parse_args()
+    given = read_options(__doc__, steps=(300, "steps of each actor to measure"), updates=(30, "updates to measure"))
     torch.set_num_threads(1)
     print(f"R2D2 on one core of {platform.processor() or platform.machine()}; {describe_versions()}\n")
-    print("| preset | players | steps a second | where | updates a second | where | an hour's observations, 1 in 320 |")
-    print("|---|---|---:|---|---:|---|---:|")
-    for preset in ("metarg22", "near32"):
-        for name, changes in PLAYERS.items():
-            settings = R2D2Settings.preset(preset, least=6_400, **changes)
-            learning = R2D2Learning(GameSettings(), settings)
-            learning.run(1)
-            step, of_steps = measured(learning.step, given.steps, OF_STEPS)
-            update, of_updates = measured(learning.learn, given.updates, OF_UPDATES)
-            hour = 3600 / (step / settings.actors + update / settings.observations_per_update)
-            print(
-                f"| {preset} | {name} | {settings.actors / step:,.0f} | {of_steps} "
-                f"| {1 / update:.1f} | {of_updates} | {hour / 1e6:.1f} million |",
-                flush=True,
-            )
+    columns = ["preset", "players", "steps a second", "where", "updates a second", "where"]
+    print_table([*columns, "an hour's observations, 1 in 320"], rows(given.steps, given.updates), text=2)
+
+
+def rows(steps: int, updates: int) -> Iterator[tuple[object, ...]]:
+    """Yield a row per preset and players."""
+    for preset, (name, changes) in itertools.product(("metarg22", "near32"), PLAYERS.items()):
+        settings = R2D2Settings.preset(preset, least=6_400, **changes)
+        learning = R2D2Learning(GameSettings(), settings)
+        learning.run(1)
+        step, of_steps = measured(learning.step, steps, OF_STEPS)
+        update, of_updates = measured(learning.learn, updates, OF_UPDATES)
+        hour = 3600 / (step / settings.actors + update / settings.observations_per_update)
+        numbers = f"{settings.actors / step:,.0f}", of_steps, f"{1 / update:.1f}", of_updates
+        yield preset, name, *numbers, f"{hour / 1e6:.1f} million"
 
 
 def measured(act: Callable[[], Any], times: int, parts: dict[str, tuple[str, str]]) -> tuple[float, str]:
     """Return the CPU seconds that something takes, and the shares of its parts in words."""
-    begun = time.process_time()
-    for _ in range(times):
-        act()
-    taken = (time.process_time() - begun) / times
+    taken = 1 / rate(act, 0, time.process_time, least=times)
     profile = cProfile.Profile(time.process_time)
     profile.enable()
-    for _ in range(max(times // 5, 5)):
-        act()
+    rate(act, 0, least=max(times // 5, 5))
     profile.disable()
     stats = pstats.Stats(profile).stats  # type: ignore[attr-defined]
     whole = sum(row[2] for row in stats.values())

@@ -1,4 +1,4 @@
-"""Compare the speed of icy with that of ordinary PyTorch modules: `python benchmarks/speed.py [--quick]`.
+"""Compare the speed of icy with that of ordinary PyTorch modules: `python -m benchmarks.speed [--quick]`.
 
 One run measures, on the same machine and in turn: plain modules (benchmarks/plain) one after another with all threads;
 the same by hand, one process a core with one thread each, all cores busy; and icy. Steady state is updates alone
@@ -8,27 +8,24 @@ those of bound.py. Writes speed-<device>.csv, with every single measurement, and
 
 from __future__ import annotations
 
-import argparse
 import os
 import signal
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from fnmatch import fnmatchcase
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-import bound
 import pandas as pd
-import steady
-import whole
-from about import describe_versions
-from steady import BOUND, HAND, ICY, PLAIN, Where
 
+from benchmarks import bound, steady, whole
+from benchmarks.harness import matching
+from benchmarks.steady import BOUND, HAND, ICY, PLAIN, Where
 from icy.core.provenance import device_name, usable_cores
 from icy.core.text import markdown_table
+from results.pages import describe_versions, fill_template, read_options
 
 ROWS = (
     "sender/HierZero:GRU",
@@ -49,6 +46,7 @@ ROWS = (
     "receiver/RNN2L:dgrecv",
     "receiver/Transformer",
 )
+HERE = Path(__file__).parent
 WHOLE_ROWS = ROWS[:5]  # measured from start to end as well, unless others are asked for
 
 
@@ -184,34 +182,6 @@ def whole_table(results: Sequence[Measured]) -> str:
     return markdown_table(head, rows, numbers=range(1, len(head)))
 
 
-PAGE = """\
-# icy against ordinary PyTorch modules
-
-Measured on {where}; {versions}. *One after another*: ordinary modules (`benchmarks/plain`), in one process on {cores}
-threads. {by_hand}*icy*: {processes} processes as of a probe, each with a stack of {stack}. Space 5x10, V 4, w 4, E 128,
-batches of 128, SOFT, single precision. Engines that icy chose: {engines}. Load of the machine before
-the run: {load:.1f}.
-
-## Steady state
-
-Updates alone, with the drawing of their batches, of all cores together. The ways take turns, {rounds} times {seconds:g}
-seconds each: the median, with the smallest and the largest. The ratio is to the faster plain way. The operations are
-those of the matrix products that an update needs: of icy's own PyTorch model, forward and backward, in which nothing
-multiplies zeros, embeddings of symbols are multiplied into the weights once an update, and each position of a decoder
-is computed once. {bound}
-
-{steady}
-"""
-WHOLE = """
-## Whole rows
-
-From the command to the last result of {grammars} grammars x {seeds} seeds: start-up, languages, updates, evaluations;
-by all ways after the same updates (icy's default grid) and on as many meanings. Each replicate gets as many updates as
-take the first way {minutes:g} minutes and icy a third of that; real rows are longer. `~`: a plain way trained as many
-of the replicates as it can in that time, and the others are taken to cost as much.
-
-{whole}
-"""
 BY_HAND = "*By hand*: {cores} such processes at once, each on one thread. "
 OF_CORES = (
     "The bound is what a micro-kernel ({kernel}) makes in the same rounds with all cores busy; on one core, with the "
@@ -252,7 +222,8 @@ def page(results: Sequence[Measured], where: Where, plan: Plan, alone: float, lo
         "whole": whole_table(results),
         **asdict(plan),
     }
-    return PAGE.format(**values) + (WHOLE.format(**values) if any(found.row for found in results) else "")
+    parts = ["speed.md", *["speed-whole.md"] * any(found.row for found in results)]
+    return "".join(fill_template(HERE / name, **values) for name in parts)
 
 
 def processor(device: str) -> str:
@@ -262,33 +233,27 @@ def processor(device: str) -> str:
     return device_name(device) + (f" ({names[0]})" if device == "cpu" and names else "")
 
 
-def chosen(patterns: str) -> list[str]:
-    """Return the rows that match any of some patterns, which commas separate."""
-    return [model for model in ROWS if any(fnmatchcase(model, one) for one in patterns.split(","))]
-
-
 def main() -> None:
     """Measure, and write the page after each model."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--engine", default="auto", help="of icy")
-    parser.add_argument("--rows", default="*", help="models, or patterns of them, separated by commas; all by default")
-    parser.add_argument("--whole", default=",".join(WHOLE_ROWS), help="those that are timed from start to end too")
-    parser.add_argument("--seconds", type=float, default=8.0, help="of each way in a round")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--minutes", type=float, default=3.0, help="of plain training in a whole row")
-    parser.add_argument("--out", type=Path, help="by default benchmarks/speed-<device>, with .csv and .md")
-    parser.add_argument("--quick", action="store_true", help="see that it works, 30 s a row; nothing is written")
-    given = parser.parse_args()
-    models, whole_rows = chosen(given.rows), chosen(given.whole)
-    if not models or bool(given.whole) > bool(whole_rows):
-        parser.error(f"--rows and --whole are among {', '.join(ROWS)}.")
+    given = read_options(
+        __doc__,
+        device="cpu",
+        engine=("auto", "of icy"),
+        rows=("*", "models, or patterns of them, separated by commas; all by default"),
+        whole=(",".join(WHOLE_ROWS), "those that are timed from start to end too"),
+        seconds=(8.0, "of each way in a round"),
+        rounds=5,
+        minutes=(3.0, "of plain training in a whole row"),
+        out=(Path, "by default benchmarks/speed-<device>, with .csv and .md"),
+        quick=(False, "see that it works, 30 s a row; nothing is written"),
+    )
+    models, whole_rows = matching(ROWS, given.rows), matching(ROWS, given.whole)
     plan = Plan(whole_rows, given.seconds, given.rounds, given.minutes)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the processes that it started end too
     where = Where(given.device, given.engine, 16 if given.device == "cpu" else 35)
     if given.quick:
         plan, where = Plan(whole_rows, 0.2, 1, 0.01, seeds=1, grammars=2), replace(where, stack=2)
-    out = given.out or Path(__file__).parent / f"speed-{given.device}"
+    out = given.out or HERE / f"speed-{given.device}"
     load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as folder:
         kernel = bound.compiled(Path(folder)) if given.device == "cpu" else None

@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks import harness
 from icy.core.provenance import usable_cores
 
 if TYPE_CHECKING:  # a process sets its threads before it imports PyTorch
@@ -56,10 +57,10 @@ def ways(device: str) -> dict[str, tuple[int, int]]:
     return {PLAIN: (1, cores), HAND: (cores, 1), ICY: (cores, 1), BOUND: (cores, 1)}
 
 
-def start(script: Path, arguments: Sequence[object], threads: int) -> subprocess.Popen[str]:
+def start(module: str, arguments: Sequence[object], threads: int) -> subprocess.Popen[str]:
     """Start a process of Python with so many threads, which libraries read before they are imported."""
     environment = {**os.environ, **dict.fromkeys(THREAD_VARIABLES, str(threads)), "ICY_PROGRESS": "0"}
-    command = [sys.executable, str(script), *map(str, arguments)]
+    command = [sys.executable, "-m", module, *map(str, arguments)]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
 
 
@@ -78,7 +79,7 @@ class Crew:
 
     def __init__(self, way: str, model: str, processes: int, threads: int, where: Where) -> None:
         ask = (way, model, where.device, where.engine, where.stack, where.clock)
-        self._members = [start(Path(__file__), (*ask, place), threads) for place in range(processes)]
+        self._members = [start("benchmarks.steady", (*ask, place), threads) for place in range(processes)]
 
     def ready(self) -> str:
         """Wait until all are ready; return the engine that icy chose, or nothing."""
@@ -111,17 +112,14 @@ def measure(
     model: str, where: Where, seconds: float, rounds: int, kernel: Path | None
 ) -> tuple[dict[str, list[float]], str]:
     """Return the rates of every way in each round, and the engine that icy chose; `kernel` is for the bound."""
-    rates: dict[str, list[float]] = {}
     with contextlib.ExitStack() as at_the_end:
         crews = {}
         for way, (processes, threads) in ways(where.device).items():
             crews[way] = Crew(way, str(kernel) if way == BOUND else model, processes, threads, where)
             at_the_end.callback(crews[way].end)
         engine = {way: crew.ready() for way, crew in crews.items()}[ICY]
-        for _ in range(rounds):
-            for way, crew in crews.items():
-                rates.setdefault(way, []).append(crew.rate(seconds))
-        return rates, engine
+        measures = {way: functools.partial(crew.rate, seconds) for way, crew in crews.items()}
+        return harness.in_turn(measures, rounds), engine
 
 
 def one_core(kernel: Path, seconds: float) -> float:
@@ -160,7 +158,7 @@ Rate = Callable[[float], float]  # of some seconds
 
 def bound(model: str, where: Where, place: int) -> tuple[Rate, str]:
     """Return what measures the bound: by the micro-kernel, whose library is `model`, or on a GPU by large products."""
-    from bound import large_product_rate, micro_kernel_rate
+    from benchmarks.bound import large_product_rate, micro_kernel_rate
 
     if where.device == "cpu":
         return functools.partial(micro_kernel_rate, Path(model)), ""
@@ -169,10 +167,10 @@ def bound(model: str, where: Where, place: int) -> tuple[Rate, str]:
 
 def trained_plainly(model: str, where: Where, place: int) -> tuple[Rate, str]:
     """Return what measures the plain way on one replicate."""
-    import plain
     import torch
 
     import icy
+    from benchmarks import plain
 
     with torch.device(where.device):
         training = plain.Training(model, icy.make_language(GRAMMARS[place % len(GRAMMARS)], SPACE), place)
@@ -217,9 +215,7 @@ def trained_by_icy(model: str, where: Where, place: int) -> tuple[Rate, str]:
 
 def _rate(update: Callable[[int], None], replicates: int, where: Where) -> Rate:
     """Return a function from seconds to updates a second, given one that updates some replicates so many times."""
-    import torch
-
-    wait: Callable[[], None] = (lambda: None) if where.device == "cpu" else torch.cuda.synchronize
+    wait = harness.waiting(where.device)
     for _ in range(2 if where.device == "cpu" else 8):  # the first are slower; on a GPU, an update is captured
         update(1)
     wait()
@@ -231,12 +227,8 @@ def _rate(update: Callable[[int], None], replicates: int, where: Where) -> Rate:
 
     def rate(seconds: float) -> float:
         at_once = max(1, min(DRAWN_AT_ONCE, int(seconds / 10 / took)))
-        done, began = 0, clock()
-        while (passed := clock() - began) < seconds or not done:
-            update(at_once)
-            wait()
-            done += at_once
-        return done * replicates / passed if seconds else 0.0
+        found = at_once * replicates * harness.rate(lambda: (update(at_once), wait()), seconds, clock)
+        return found if seconds else 0.0
 
     return rate
 

@@ -1,4 +1,4 @@
-"""How long the pages of `icy study` take when 200 people play at once: `python benchmarks/study_load.py`.
+"""How long the pages of `icy study` take when 200 people play at once: `python -m benchmarks.study_load`.
 
 `icy study serve` runs in a process of its own. Simulated players take part by its pages alone, from consent to the
 completion code, and click as often as people do. Every request is timed. Writes study-load.md.
@@ -21,7 +21,6 @@ from pathlib import Path
 
 import httpx
 import numpy as np
-from about import describe_versions
 
 from icy.core.provenance import device_name
 from icy.core.text import markdown_table
@@ -31,8 +30,9 @@ from icy.study.service.audit import audit
 from icy.study.service.new import new_study
 from icy.study.service.robot import Ask, Playing, Reply, Robot
 from icy.study.service.studies import Study
+from results.pages import describe_versions, fill_template, read_options
 
-HERE = Path(__file__).parent
+PAGE = Path(__file__).parent / "study-load.md"
 PORT = 8731
 EXAMPLES = 12
 GAME = f"examples = {EXAMPLES}\nheld_out_at = [5, 8, 11]\ninterval = 3\n"
@@ -40,23 +40,6 @@ LEAST_READ = 2.5  # seconds on the page of information; the service takes who ag
 PATIENCE = 60.0  # seconds for a reply
 REUSED = 2.0  # seconds for which a connection is used again; the service closes one that rests for 5
 KINDS = {"page": "pages (GET)", "picture": "pictures (GET)", "form": "forms (POST)"}
-PAGE = """# The study with 200 people at once
-
-Made by `python benchmarks/study_load.py`: `icy study serve` in one process, and {players} simulated players who take
-part by its pages alone, as browsers do, from consent to the completion code. They come within {ramp:.0f} seconds, play
-games of {examples} items, look at two cards before each, and click every {pause:g} seconds in the mean (exponential):
-as often as people, who take about 20 minutes for 50 items (Icy22), with six clicks each for such a course. Players and
-service share {machine}; {made}.
-
-Milliseconds from request to reply. A click is a form and the page that it leads to, often with a picture.
-
-{times}
-
-- {requests:,} requests in {seconds:.0f} seconds, {rate:.0f} a second; {errors} errors; {finished} of {players} games
-  finished; `icy study check`: {faults} faults in {trials:,} items.
-- The service took {server:.0%} of a core, which is {cost:.1f} ms a request; the players {clients:.0%}, and other work
-  on the machine {others:.0%}, of {cores} cores together. {spoiled}
-"""
 QUIET = 0.1  # of a core
 SPOILED = "What other work takes, the replies wait for: on a quiet machine they are faster."
 
@@ -200,7 +183,8 @@ def measured(given: argparse.Namespace) -> str:
     others = max(0.0, all_work - clients - server) / seconds
     requests = sum(map(len, times.seconds.values()))
     rows = [["all", *times.quantiles()], *([name, *times.quantiles(kind)] for kind, name in KINDS.items())]
-    return PAGE.format(
+    return fill_template(
+        PAGE,
         players=given.players,
         ramp=given.ramp,
         examples=EXAMPLES,
@@ -226,18 +210,19 @@ def measured(given: argparse.Namespace) -> str:
 
 def main() -> None:
     """Measure, and write the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--players", type=int, default=200, help="who play at once")
-    parser.add_argument("--pause", type=float, default=4.0, help="mean seconds between clicks of a player")
-    parser.add_argument("--ramp", type=float, default=25.0, help="seconds within which all come")
-    parser.add_argument("--quick", action="store_true", help="20 players, in a hurry; nothing is written")
-    given = parser.parse_args()
+    given = read_options(
+        __doc__,
+        players=(200, "who play at once"),
+        pause=(4.0, "mean seconds between clicks of a player"),
+        ramp=(25.0, "seconds within which all come"),
+        quick=(False, "20 players, in a hurry; nothing is written"),
+    )
     if given.quick:
         given.players, given.pause, given.ramp = 20, 0.3, 2.0
     page = measured(given)
     print(page)
     if not given.quick:
-        (HERE / "study-load.md").write_text(page, encoding="utf-8")
+        PAGE.write_text(page, encoding="utf-8")
 
 
 if __name__ == "__main__":

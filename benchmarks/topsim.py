@@ -1,4 +1,4 @@
-"""Measure how long topsim takes: `python benchmarks/topsim.py [--rows 5000] [--whole] [--device cuda]`.
+"""Measure how long topsim takes: `python -m benchmarks.topsim [--rows 5000] [--whole] [--device cuda]`.
 
 On all pairs of a sample of shufdet at 5x10 (20 tokens), it compares
 (a) the plain way of common toolkits: scipy's pdist of all pairs, which for Levenshtein calls a compiled edit distance
@@ -12,24 +12,24 @@ Prints Markdown tables with wall times in seconds, and ratios of one run.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import os
 import resource
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from unittest.mock import patch
 
 import numpy as np
-from about import describe_versions
 from rapidfuzz.distance import Levenshtein
 from scipy.spatial.distance import pdist
 from scipy.stats import spearmanr
 
 import icy
+from benchmarks.harness import fastest, print_table
 from icy.core import native
 from icy.core.provenance import device_name, usable_cores
 from icy.metrics import Table, topsim
+from results.pages import describe_versions, read_options
 
 ROUNDS = 3  # of the fast ways, the best of which counts
 
@@ -49,55 +49,52 @@ def plain(table: Table, message: str) -> float:
     return float(spearmanr(meanings, pdist(table.messages, Levenshtein.distance))[0])
 
 
-def timed(function: Callable[[], float], rounds: int) -> tuple[float, float]:
-    """Return a function's result, and the seconds of its fastest call."""
-    best = float("inf")
-    for _ in range(rounds):
-        started = time.perf_counter()
-        value = function()
-        best = min(best, time.perf_counter() - started)
-    return value, best
-
-
-def compare(table: Table, device: str) -> list[str]:
-    """Return a line per distance."""
-    lines = ["| distance | rows | plain | without native code | icy | plain to icy |", "|---|---:|---:|---:|---:|---:|"]
+def compare(table: Table, device: str) -> Iterator[tuple[object, ...]]:
+    """Yield a row per distance."""
     for message in ("hamming", "levenshtein"):
-        expected, slow = timed(lambda: plain(table, message), 1)  # noqa: B023
+
+        def of_icy(message: str = message) -> float:
+            return topsim(table, message=message, device=device).value
+
+        expected, slow = fastest(lambda: plain(table, message))  # noqa: B023
         with without_native():
-            reference, off = timed(lambda: topsim(table, message=message, device=device).value, ROUNDS)  # noqa: B023
-        found, fast = timed(lambda: topsim(table, message=message, device=device).value, ROUNDS)  # noqa: B023
+            reference, off = fastest(of_icy, ROUNDS)
+        found, fast = fastest(of_icy, ROUNDS)
         assert abs(expected - found) < 1e-9, (expected, found)
         assert reference == found
-        lines.append(f"| {message} | {len(table)} | {slow:.2f} | {off:.3f} | {fast:.3f} | {slow / fast:.0f} |")
-    return lines
+        yield message, len(table), f"{slow:.2f}", f"{off:.3f}", f"{fast:.3f}", f"{slow / fast:.0f}"
 
 
-def whole(language: icy.Language, device: str) -> list[str]:
-    """Return a line per distance, on all pairs."""
-    lines = ["| distance | pairs | code | seconds | CPU seconds | value | memory, MB |", "|---|---:|---|" + 4 * "---:|"]
+def whole(language: icy.Language, device: str) -> Iterator[tuple[object, ...]]:
+    """Yield a row per distance, on all pairs."""
     for code, setting in (("native", contextlib.nullcontext), ("without", without_native)):
         for message in ("hamming", "levenshtein"):
-            started, used = time.perf_counter(), time.process_time()
+            used = time.process_time()
             with setting():
-                score = topsim(language, message=message, device=device)
-            seconds, used = time.perf_counter() - started, time.process_time() - used
+                score, seconds = fastest(lambda: topsim(language, message=message, device=device))  # noqa: B023
+            used = time.process_time() - used
             memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-            found = f"{seconds:.1f} | {used:.1f} | {score.value:.6f} | {memory:.0f}"
-            lines.append(f"| {message} | {score.details['pairs']} | {code} | {found} |")
-    return lines
+            found = f"{seconds:.1f}", f"{used:.1f}", f"{score.value:.6f}", f"{memory:.0f}"
+            yield message, score.details["pairs"], code, *found
+
+
+def main() -> None:
+    given = read_options(__doc__, rows=5000, whole=(False, "also all pairs of the 100,000 meanings"), device="cpu")
+    language = icy.make_language("shufdet", "5x10", seed=123)
+    chosen = np.random.default_rng(0).choice(language.space.size, given.rows, replace=False)
+    code = native.in_use("icy.metrics.topographic.native", "NumPy and RapidFuzz")
+    print(f"{device_name(given.device)}, {usable_cores()} cores; {describe_versions()}; {code}\n")
+    if given.whole:  # first, for the memory that it takes
+        print_table(
+            ["distance", "pairs", "code", "seconds", "CPU seconds", "value", "memory, MB"],
+            whole(language, given.device),
+        )
+        print()
+    print_table(
+        ["distance", "rows", "plain", "without native code", "icy", "plain to icy"],
+        compare(Table.of(language).rows(chosen), given.device),
+    )
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=5000)
-    parser.add_argument("--whole", action="store_true", help="also all pairs of the 100,000 meanings")
-    parser.add_argument("--device", default="cpu")
-    arguments = parser.parse_args()
-    language = icy.make_language("shufdet", "5x10", seed=123)
-    chosen = np.random.default_rng(0).choice(language.space.size, arguments.rows, replace=False)
-    code = native.in_use("icy.metrics.topographic.native", "NumPy and RapidFuzz")
-    print(f"{device_name(arguments.device)}, {usable_cores()} cores; {describe_versions()}; {code}\n")
-    if arguments.whole:  # first, for the memory that it takes
-        print(*whole(language, arguments.device), "", sep="\n")
-    print(*compare(Table.of(language).rows(chosen), arguments.device), sep="\n")
+    main()

@@ -1,4 +1,4 @@
-"""Measure how long an update of TransDecSoft takes: `python benchmarks/transformer.py [--device cuda] [--updates 2]`.
+"""Measure how long an update of TransDecSoft takes: `python -m benchmarks.transformer [--device cuda] [--updates 2]`.
 
 At 5x10, V=4, w=4, E=128 and batch 128, it times one update (forward, backward, Adam) of
 (a) the plain form, PyTorch's TransformerDecoder run over the whole prefix at every step, on all cores and on one
@@ -10,22 +10,21 @@ The ways take turns, and the fastest round of each counts. Ratios are to the fas
 
 from __future__ import annotations
 
-import argparse
-import math
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 
-import plain
 import torch
-from about import describe_versions
 from torch import nn
 from torch.nn import functional as F
 
 import icy
+from benchmarks import plain
+from benchmarks.harness import fastest, in_turn, print_table, waiting
 from icy.config.settings import TrainingSettings
 from icy.core.provenance import device_name, usable_cores
 from icy.core.representations import SOFT
 from icy.training.learners import make_learner
+from results.pages import describe_versions, read_options
 
 A, K, L, V, E, BATCH = 5, 10, 20, 4, 128, 128
 ROUNDS = 3
@@ -64,23 +63,13 @@ def seconds(update: Update, threads: int, updates: int, device: str) -> float:
     """Return the wall time of one update."""
     torch.set_num_threads(threads)
     update()
-    started = time.perf_counter()
-    for _ in range(updates):
-        update()
-    if device != "cpu":
-        torch.cuda.synchronize()
-    return (time.perf_counter() - started) / updates
+    _, taken = fastest(lambda: ([update() for _ in range(updates)], waiting(device)()))
+    return taken / updates
 
 
-def main() -> None:
-    """Time every way and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--updates", type=int, default=2, help="in each of the rounds")
-    arguments = parser.parse_args()
-    cores, device = usable_cores(), arguments.device
-    print(f"{device_name(device)}; {cores} cores; {describe_versions()}\n")
-    print("| layers | way | threads | ms per update and replicate | ratio |\n|---|---|---|---|---|")
+def rows(device: str, updates: int) -> Iterator[tuple[object, ...]]:
+    """Yield a row per way, and the layers of the model."""
+    cores = usable_cores()
     for layers in (1, 2):
         whole = plain_update(layers, device)
         alone, four = icy_update(layers, device, 1), icy_update(layers, device, 4)
@@ -91,13 +80,21 @@ def main() -> None:
             ("icy, alone", alone, 1, 1),
             ("icy, stack of 4", four, 1, 4),
         ]
-        times = [math.inf] * len(ways)
-        for _ in range(ROUNDS):
-            for i, (_, update, threads, stack) in enumerate(ways):
-                times[i] = min(times[i], seconds(update, threads, arguments.updates, device) / stack)
-        fastest_plain = min(times[:2])  # more threads than idle cores make it slower
-        for (name, _, threads, _), taken in zip(ways, times, strict=True):
-            print(f"| {layers} | {name} | {threads} | {1000 * taken:.1f} | {fastest_plain / taken:.1f} |", flush=True)
+        measures = {
+            (name, threads): partial(seconds, update, threads, updates, device) for name, update, threads, _ in ways
+        }
+        times = {way: min(found) for way, found in in_turn(measures, ROUNDS).items()}
+        fastest_plain = min(times[way] for way in times if way[0].startswith("plain"))  # fewer threads may be faster
+        for name, _, threads, stack in ways:
+            taken = times[name, threads] / stack
+            yield layers, name, threads, f"{1000 * taken:.1f}", f"{fastest_plain / taken:.1f}"
+
+
+def main() -> None:
+    """Time every way and print the table."""
+    given = read_options(__doc__, device="cpu", updates=(2, "in each of the rounds"))
+    print(f"{device_name(given.device)}; {usable_cores()} cores; {describe_versions()}\n")
+    print_table(["layers", "way", "threads", "ms per update and replicate", "ratio"], rows(given.device, given.updates))
 
 
 if __name__ == "__main__":

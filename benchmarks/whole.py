@@ -15,11 +15,9 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
-from steady import GRAMMARS, ICY, PLAIN, SPACE, Where, start, ways
-
+from benchmarks.steady import GRAMMARS, ICY, PLAIN, SPACE, Where, start, ways
 from icy.config.settings import TrainingSettings
 from icy.training.job import Outcome, Reading
 from icy.training.probe_job import ProbeJob
@@ -109,7 +107,7 @@ def _run(arguments: Sequence[tuple[object, ...]], threads: int) -> tuple[list[An
     """Run this script with all of these arguments at once; return what each says, and the seconds until the last."""
     began = time.perf_counter()
     with contextlib.ExitStack() as at_the_end:
-        processes = [at_the_end.enter_context(start(Path(__file__), some, threads)) for some in arguments]
+        processes = [at_the_end.enter_context(start("benchmarks.whole", some, threads)) for some in arguments]
         for process in processes:
             at_the_end.callback(process.kill)  # if this one is interrupted
         answers = [process.communicate()[0] for process in processes]
@@ -164,10 +162,10 @@ def train_row(row: Row, where: Where) -> str:
 
 def train_plainly(row: Row, replicates: list[tuple[str, int]], where: Where) -> float:
     """Train some replicates the plain way, one after another; return the seconds without start-up."""
-    import plain
     import torch
 
     import icy
+    from benchmarks import plain
 
     with torch.device(where.device):
         plain.Training(row.model, icy.make_language(GRAMMARS[0], SPACE), 0)  # the first optimiser imports half of torch

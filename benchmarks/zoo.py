@@ -1,6 +1,6 @@
-"""Measure what the zoo at 5x10 costs with and without native cores: `python benchmarks/zoo.py`, a quarter of an hour.
+"""Measure what the zoo at 5x10 costs with and without native cores: `python -m benchmarks.zoo`, a quarter of an hour.
 
-Of every model of sweeps/atlas-main.toml that learns by gradient, the updates a second of one core are measured, by the
+Of every model of results/atlas/main.toml that learns by gradient, the updates a second of one core are measured, by the
 engine that icy chooses and by PyTorch (the engine `broadcast`), in turn, in processor time, which other work on the
 machine hardly changes. Hours are those of as many updates as the caps allow if concat takes ASSUMED_STEPS, of one core.
 Writes zoo.md.
@@ -8,28 +8,29 @@ Writes zoo.md.
 
 from __future__ import annotations
 
-import argparse
 import tomllib
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from statistics import geometric_mean
 
-from about import describe_versions
-from speed import processor
-from steady import GRAMMARS, ICY, Crew, Where
-
+from benchmarks.harness import in_turn
+from benchmarks.speed import processor
+from benchmarks.steady import GRAMMARS, ICY, Crew, Where
 from icy.config.protocols import PROTOCOLS
 from icy.core.text import markdown_table
 from icy.training.job_cost import ASSUMED_STEPS
+from results.pages import describe_versions, fill_template, read_options
 
 HERE = Path(__file__).parent
+PAGE = HERE / "zoo.md"
 SEEDS = 3  # of the atlas
 ENGINES = {"native": "auto", "PyTorch": "broadcast"}
 
 
 def models() -> list[str]:
     """Return the models of the atlas that learn by gradient."""
-    sweep = tomllib.loads((HERE / "sweeps" / "atlas-main.toml").read_text())
+    sweep = tomllib.loads((HERE.parent / "results" / "atlas" / "main.toml").read_text())
     named = [model for part in sweep["sweep"] for model in part["model"]]
     return [model for model in named if not model.endswith(("Hashtable", "kNN"))]
 
@@ -44,18 +45,19 @@ def rates(model: str, seconds: float, rounds: int) -> tuple[dict[str, float], st
     crews = {way: Crew(ICY, model, 1, 1, Where(engine=engine, clock="process_time")) for way, engine in ENGINES.items()}
     try:
         chosen = {way: crew.ready() for way, crew in crews.items()}["native"]
-        measured = [{way: crew.rate(seconds) for way, crew in crews.items()} for _ in range(rounds)]
+        measured = in_turn({way: partial(crew.rate, seconds) for way, crew in crews.items()}, rounds)
     finally:
         for crew in crews.values():
             crew.end()
-    return {way: max(one[way] for one in measured) for way in ENGINES}, chosen
+    return {way: max(found) for way, found in measured.items()}, chosen
 
 
 def page(found: dict[str, dict[str, float]]) -> str:
     """Return the page."""
     hours = {model: {way: updates() / rate / 3600 for way, rate in of.items()} for model, of in found.items()}
     head = ["model", *(f"{way}, updates/s" for way in ENGINES), "ratio", *(f"{way}, hours" for way in ENGINES)]
-    return PAGE.format(
+    return fill_template(
+        PAGE,
         where=processor("cpu"),
         versions=describe_versions(),
         grammars=len(GRAMMARS) - 1,
@@ -76,28 +78,14 @@ def lines(found: dict[str, dict[str, float]], hours: dict[str, dict[str, float]]
         yield [model, *shown, f"{of['native'] / of['PyTorch']:.1f}", *(f"{hours[model][way]:.2f}" for way in ENGINES)]
 
 
-PAGE = """\
-# The zoo at 5x10, with native cores and without
-
-Measured on {where}; {versions}: updates a second of processor time, of one
-process with one thread, a stack of 16, SOFT, V 4, w 4, E 128, batches of 128. Hours are of one core, for concat and
-{grammars} grammars x {seeds} seeds of each of the {models} models that learn by gradient, if each other grammar is
-trained up to its limit and concat takes {steps} updates; what is learnt sooner takes less by both.
-
-**{before:,.0f} hours by PyTorch, {after:,.0f} by native cores: {mean:.1f} times as many updates a second (geometric
-mean over the models).**
-
-{table}
-"""
-
-
 def main() -> None:
     """Measure, and write the page after each model."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=3.0, help="of each engine in a round")
-    parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--quick", action="store_true", help="see that it works, with two models; nothing is written")
-    given = parser.parse_args()
+    given = read_options(
+        __doc__,
+        seconds=(3.0, "of each engine in a round"),
+        rounds=2,
+        quick=(False, "see that it works, with two models; nothing is written"),
+    )
     if given.quick:
         given.seconds, given.rounds = 0.1, 1
     found: dict[str, dict[str, float]] = {}
@@ -105,7 +93,7 @@ def main() -> None:
         found[model], chosen = rates(model, given.seconds, given.rounds)
         print(model, chosen, {way: round(rate, 1) for way, rate in found[model].items()}, flush=True)
         if not given.quick:
-            (HERE / "zoo.md").write_text(page(found))
+            PAGE.write_text(page(found))
     if given.quick:
         print(page(found))
 

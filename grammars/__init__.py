@@ -1,8 +1,10 @@
 """Grammars: ways of composing messages from meanings, one per file.
 
 `make_language` makes a language by the name of its grammar. Importing this package registers the built-in grammars;
-`icy.grammars.base` describes how to write one.
+`icy.grammars.grammar` describes how to write one.
 """
+
+import warnings
 
 from . import (
     concat,  # noqa: F401  (imported to register)
@@ -14,8 +16,8 @@ from . import (
     shuf,  # noqa: F401  (imported to register)
     shufdet,  # noqa: F401  (imported to register)
 )
-from .base import Corruption, Grammar, Table
-from .factory import (
+from .grammar import Corruption, Grammar, WordTable
+from .languages import (
     canonical_name,
     check_side,
     expand_grammars,
@@ -29,7 +31,7 @@ from .shared import shared_language
 __all__ = [
     "Corruption",
     "Grammar",
-    "Table",
+    "WordTable",
     "canonical_name",
     "check_side",
     "expand_grammars",
@@ -39,3 +41,11 @@ __all__ = [
     "make_language",
     "shared_language",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """Return a class by its name in versions before 0.3."""
+    if name == "Table":
+        warnings.warn("icy.grammars.Table is now WordTable", FutureWarning, stacklevel=2)
+        return WordTable
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

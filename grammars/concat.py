@@ -3,7 +3,7 @@
 from icy.core.registry import register_grammar
 from icy.languages.meanings import MeaningSpace
 
-from .base import Messages, Words, base_messages
+from .grammar import Messages, Words, base_messages
 
 
 @register_grammar("concat", source="Perkins21 (COMP), Icy22 (concat)", aliases=("comp", "compositional"))

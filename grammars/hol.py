@@ -6,7 +6,7 @@ from icy.core.streams import stream
 from icy.core.text import counted
 from icy.languages.meanings import MeaningSpace
 
-from .base import Messages, Words, distinct_digits
+from .grammar import Messages, Words, distinct_digits
 
 ROOM_FOR_REPEATS = 1000  # from this many possible messages per meaning, the authors draw with replacement
 

@@ -2,7 +2,7 @@
 
 from icy.core.registry import register_grammar
 
-from .base import Corruption, Table, TableMessages, check_two_attributes
+from .grammar import Corruption, TableMessages, WordTable, check_two_attributes
 
 
 @register_grammar("pairsum", source="Perkins21 (PAIRSUM), Icy22 (pairsum), authors' program (WordPairSums)")
@@ -17,15 +17,15 @@ class PairSum(Corruption):
 
     Example:
         >>> import numpy as np
-        >>> from icy.grammars.base import Table
+        >>> from icy.grammars.grammar import WordTable
         >>> from icy.grammars.pairsum import PairSum
         >>> from icy.languages.meanings import MeaningSpace
-        >>> table = Table(MeaningSpace(3, 1), vocab_size=4, word_length=2, rng=np.random.default_rng(0))
+        >>> table = WordTable(MeaningSpace(3, 1), vocab_size=4, word_length=2, rng=np.random.default_rng(0))
         >>> PairSum().apply(np.array([[1, 2, 3, 0, 2, 1]]), table).tolist()
         [[0, 2, 1, 1, 2, 3]]
     """
 
-    def apply(self, messages: TableMessages, table: Table) -> TableMessages:
+    def apply(self, messages: TableMessages, table: WordTable) -> TableMessages:
         """Return messages of summed words; see Corruption.apply."""
         check_two_attributes(table, "pairsum")
         words = table.words(messages).copy()

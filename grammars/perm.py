@@ -2,7 +2,7 @@
 
 from icy.core.registry import register_grammar
 
-from .base import Corruption, Table, TableMessages
+from .grammar import Corruption, TableMessages, WordTable
 
 
 @register_grammar("perm", source="Perkins21 (PERM), Icy22 (perm)")
@@ -17,6 +17,6 @@ class Perm(Corruption):
         'perm'
     """
 
-    def apply(self, messages: TableMessages, table: Table) -> TableMessages:
+    def apply(self, messages: TableMessages, table: WordTable) -> TableMessages:
         """Return messages with permuted positions; see Corruption.apply."""
         return messages[:, table.rng.permutation(table.message_length)]

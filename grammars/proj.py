@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from icy.core.memory import require_memory
 from icy.core.registry import register_grammar
 
-from .base import Corruption, IntArray, Table, TableMessages
+from .grammar import Corruption, IntArray, TableMessages, WordTable
 
 SCORES_AT_ONCE = 163_840  # of a block, [rows, V * L] floats: what the processor keeps in its cache
 
@@ -30,7 +30,7 @@ class Proj(Corruption):
         'proj'
     """
 
-    def apply(self, messages: TableMessages, table: Table) -> TableMessages:
+    def apply(self, messages: TableMessages, table: WordTable) -> TableMessages:
         """Return projected messages; see Corruption.apply."""
         vocab, size = table.vocab_size, table.message_length * table.vocab_size
         require_memory(2 * 8 * size * size, f"The {size} x {size} matrix of proj")

@@ -4,7 +4,7 @@ import numpy as np
 
 from icy.core.registry import register_grammar
 
-from .base import Corruption, Table, TableMessages
+from .grammar import Corruption, TableMessages, WordTable
 
 
 @register_grammar("rot", source="Perkins21 (ROT), Icy22 (rot), authors' program (Cumrot)")
@@ -13,14 +13,14 @@ class Rot(Corruption):
 
     Example:
         >>> import numpy as np
-        >>> from icy.grammars.base import Table
+        >>> from icy.grammars.grammar import WordTable
         >>> from icy.grammars.rot import Rot
         >>> from icy.languages.meanings import MeaningSpace
-        >>> table = Table(MeaningSpace(3, 1), vocab_size=4, word_length=2, rng=np.random.default_rng(0))
+        >>> table = WordTable(MeaningSpace(3, 1), vocab_size=4, word_length=2, rng=np.random.default_rng(0))
         >>> Rot().apply(np.array([[1, 2, 3, 0, 2, 1]]), table).tolist()
         [[1, 3, 2, 2, 0, 1]]
     """
 
-    def apply(self, messages: TableMessages, table: Table) -> TableMessages:
+    def apply(self, messages: TableMessages, table: WordTable) -> TableMessages:
         """Return rotated messages; see Corruption.apply."""
         return np.cumsum(messages, axis=1, dtype=np.int64) % table.vocab_size

@@ -4,7 +4,7 @@ from icy.core.registry import Entry
 from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
 
-from .factory import make_language, resolve
+from .languages import make_language, resolve
 
 KEPT_BYTES = 128 * 2**20  # 64 languages of 5x10; what was used longest ago makes room
 BYTES_OF_ONE = 1024  # a language without its messages

@@ -7,7 +7,7 @@ from jaxtyping import Int64
 
 from icy.core.registry import register_grammar
 
-from .base import Corruption, IntArray, Table, TableMessages
+from .grammar import Corruption, IntArray, TableMessages, WordTable
 
 
 @register_grammar("shuf", source="Perkins21 (SHUF), Icy22 (shuf)")
@@ -25,7 +25,7 @@ class Shuf(Corruption):
 
     sides: ClassVar[tuple[str, ...]] = ("receiver",)
 
-    def apply(self, messages: TableMessages, table: Table) -> TableMessages:
+    def apply(self, messages: TableMessages, table: WordTable) -> TableMessages:
         """Return messages of shuffled words; see Corruption.apply."""
         in_order = np.tile(np.arange(table.space.attributes), (len(messages), 1))
         return reorder_words(messages, table, table.rng.permuted(in_order, axis=1))
@@ -33,7 +33,7 @@ class Shuf(Corruption):
 
 def reorder_words(
     messages: TableMessages,
-    table: Table,
+    table: WordTable,
     orders: Int64[IntArray, "meaning={table.space.size} attr={table.space.attributes}"],
 ) -> TableMessages:
     """Return messages whose slot p holds the word orders[:, p].

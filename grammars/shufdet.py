@@ -4,7 +4,7 @@ import numpy as np
 
 from icy.core.registry import register_grammar
 
-from .base import Corruption, Table, TableMessages
+from .grammar import Corruption, TableMessages, WordTable
 from .shuf import reorder_words
 
 
@@ -23,7 +23,7 @@ class ShufDet(Corruption):
         9
     """
 
-    def apply(self, messages: TableMessages, table: Table) -> TableMessages:
+    def apply(self, messages: TableMessages, table: WordTable) -> TableMessages:
         """Return messages of reordered words; see Corruption.apply."""
         attributes, values = table.space.attributes, table.space.values
         in_order = np.tile(np.arange(attributes), (values, 1))

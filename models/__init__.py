@@ -7,7 +7,7 @@ first made.
 from icy.core.registry import register_cell
 
 from . import receivers, senders
-from .factory import create_receiver, create_sender
+from .creation import create_receiver, create_sender
 
 __all__ = ["create_receiver", "create_sender", "receivers", "senders"]
 

@@ -1,4 +1,4 @@
-"""Transformer layers whose parameters may have leading axes, and decoding with a cache.
+"""Attention with a cache, and pre-norm transformer layers, whose parameters may have leading axes.
 
 A decoder that writes one symbol at a time computes only the newest position of every layer at each step; of earlier
 positions it needs what attention reads of them. `Cache.attend` keeps that, and passes gradients back through it.
@@ -6,7 +6,6 @@ positions it needs what attention reads of them. `Cache.attend` keeps that, and 
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -14,13 +13,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from icy.core.errors import IncompatibleError, InvalidSettingError
-from icy.core.fused import Fused, apply, differentiated, gradients, usable
+from icy.core.fused import Context, Fused, Gradients, apply, differentiated, gradients, usable
 from icy.core.tracing import traceable, tracing
 
-from .kernels.products import add_product, product
-from .layers import Linear, linear, rows_times
+from .layer_norm import LayerNorm, normalise
+from .layers import Linear, linear
 
-EPSILON = 1e-5  # added to variances, as in PyTorch
 WIDENING = 4  # width of the feed-forward layers in units of E
 SLOWEST = 10_000  # wave length of the slowest of the sinusoidal positions, over 2 pi
 
@@ -36,86 +34,6 @@ def sinusoids(length: int, like: Float[Tensor, "*lead hidden"]) -> Float[Tensor,
     return torch.stack([angles.sin(), angles.cos()], -1).flatten(1)[:, :size]
 
 
-# -- layer norm --------------------------------------------------------------------------------------------------------
-
-
-def _normal(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return (x - mean) / sqrt(variance + epsilon), the mean, and 1 / sqrt(variance + epsilon)."""
-    return torch.native_layer_norm(x, x.shape[-1:], None, None, EPSILON)
-
-
-def _normal_backward(
-    grad: Tensor, x: Tensor, normal: Tensor, mean: Tensor, rate: Tensor, scale: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Return the gradients of x [stack, rows, hidden] and scale [stack, 1, hidden] from that of scale * normal."""
-    to_x = torch.ops.aten.native_layer_norm_backward(
-        grad * scale, x, x.shape[-1:], mean, rate, None, None, [True, False, False]
-    )[0]
-    return to_x, _over_rows(normal * grad)
-
-
-def _over_rows(grad: Float[Tensor, "stack rows size"]) -> Float[Tensor, "stack 1 size"]:
-    """Return the gradient of a vector that was added to every row."""
-    return grad.sum(1, keepdim=True)
-
-
-def _as_stack(matrix: Float[Tensor, "*stack rows size"]) -> Float[Tensor, "stack rows size"]:
-    """Reshape to exactly one axis before the last two."""
-    return matrix.reshape(math.prod(matrix.shape[:-2]), *matrix.shape[-2:])
-
-
-def _as_row(vector: Float[Tensor, "*stack size"]) -> Float[Tensor, "stack 1 size"]:
-    """Reshape the vector of each model to one that broadcasts over its rows."""
-    return vector.reshape(-1, 1, vector.shape[-1])
-
-
-class _Normalise(Fused):
-    """scale (x - mean) / sqrt(variance + epsilon) + shift; x [stack, rows, hidden], the others [stack, 1, hidden]."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
-        normal, mean, rate = _normal(x)
-        ctx.save_for_backward(x, normal, mean, rate, scale, shift)
-        return torch.addcmul(shift, normal, scale)
-
-    @staticmethod
-    def plain(x: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
-        return torch.addcmul(shift, F.layer_norm(x, x.shape[-1:], eps=EPSILON), scale)
-
-    @staticmethod
-    def inputs(ctx: Any) -> Sequence[Any]:
-        x, _, _, _, scale, shift = ctx.saved_tensors
-        return x, scale, shift
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
-        return *_normal_backward(grad, *ctx.saved_tensors[:5]), _over_rows(grad)
-
-
-@traceable
-def normalise(
-    x: Float[Tensor, "*lead hidden"], scale: Float[Tensor, "*stack hidden"], shift: Float[Tensor, "*stack hidden"]
-) -> Float[Tensor, "*lead hidden"]:
-    """Return scale (x - mean) / sqrt(variance + epsilon) + shift, of the last axis."""
-    scale, shift = _as_row(scale), _as_row(shift)
-    normal: Tensor = apply(_Normalise, x.reshape(len(scale), -1, x.shape[-1]), scale, shift)
-    return normal.view(x.shape)
-
-
-class LayerNorm(nn.LayerNorm):
-    """Layer normalisation over the last axis, initialised like PyTorch's."""
-
-    def __init__(self, size: int) -> None:
-        super().__init__(size)
-
-    def forward(self, x: Float[Tensor, "*lead hidden"]) -> Float[Tensor, "*lead hidden"]:
-        """Normalise, scale and shift."""
-        return normalise(x, self.weight, self.bias)
-
-
-# -- attention over a cache --------------------------------------------------------------------------------------------
-
-
 class _Attend(Fused):
     """One step of attention over a cache, to which the step adds a row.
 
@@ -127,7 +45,7 @@ class _Attend(Fused):
 
     @staticmethod
     def forward(
-        ctx: Any, query: Tensor, row: Tensor, cache: Tensor, step: int, rows: list[Tensor]
+        ctx: Context, query: Tensor, row: Tensor, cache: Tensor, step: int, rows: list[Tensor]
     ) -> tuple[Tensor, Tensor]:
         ctx.mark_dirty(cache)
         ctx.set_materialize_grads(False)
@@ -141,7 +59,7 @@ class _Attend(Fused):
         return torch.bmm(weights.unsqueeze(1), values).squeeze(1), cache
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor | None, to_cache: Tensor | None) -> Any:
+    def backward(ctx: Context, grad: Tensor | None, to_cache: Tensor | None) -> Gradients:
         query, weights, *rows = ctx.saved_tensors
         if to_cache is None:  # this is the last step
             to_cache = query.new_zeros(ctx.shape)
@@ -259,176 +177,12 @@ def _query_and_row(projected: Tensor, heads: int) -> tuple[Tensor, Tensor]:
     return by_head[..., :width] / math.sqrt(width), by_head[..., width:]
 
 
-# -- the decoder of Icy22 ----------------------------------------------------------------------------------------------
-
-
-class _AfterAttention(Fused):
-    """The rest of a post-norm decoder layer after self-attention, as one autograd node with its own backward pass.
-
-    h = norm2(norm1(x) + crossed); y = norm3(h + relu(h W1 + c1) W2 + c2), for x [stack, batch, hidden], matrices
-    [stack, inputs, outputs] and vectors [stack, 1, size]. `shift1` [stack, batch, hidden] is the shift of norm1 plus
-    crossed.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, *weights: Tensor) -> Tensor:
-        scale1, shift1, scale2, shift2, widen, widen_bias, narrow, narrow_bias, scale3, shift3 = weights
-        first = _normal(x)
-        crossed = torch.addcmul(shift1, first[0], scale1)
-        second = _normal(crossed)
-        h = torch.addcmul(shift2, second[0], scale2)
-        wide = product(h, widen, widen_bias).relu_()
-        narrowed = add_product(h + narrow_bias, wide, narrow)
-        third = _normal(narrowed)
-        norms = (x, *first, scale1), (crossed, *second, scale2), (narrowed, *third, scale3)
-        ctx.inputs = len(weights) + 1
-        ctx.save_for_backward(x, *weights, *norms[0], *norms[1], *norms[2], h, wide, widen, narrow)
-        return torch.addcmul(shift3, third[0], scale3)
-
-    @staticmethod
-    def plain(x: Tensor, *weights: Tensor) -> Tensor:
-        scale1, shift1, scale2, shift2, widen, widen_bias, narrow, narrow_bias, scale3, shift3 = weights
-        crossed = _Normalise.plain(x, scale1, shift1)
-        h = _Normalise.plain(crossed, scale2, shift2)
-        wide = torch.relu(torch.baddbmm(widen_bias, h, widen))
-        return _Normalise.plain(h + torch.baddbmm(narrow_bias, wide, narrow), scale3, shift3)
-
-    @staticmethod
-    def inputs(ctx: Any) -> Sequence[Any]:
-        found: Sequence[Any] = ctx.saved_tensors[: ctx.inputs]
-        return found
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
-        *norms, h, wide, widen, narrow = ctx.saved_tensors[ctx.inputs :]
-        to_narrowed, to_scale3 = _normal_backward(grad, *norms[10:])
-        to_wide = product(to_narrowed, narrow.mT)
-        torch.ops.aten.threshold_backward(to_wide, wide, 0, grad_input=to_wide)
-        of_narrow = product(wide.mT, to_narrowed), _over_rows(to_narrowed)
-        of_widen = product(h.mT, to_wide), _over_rows(to_wide)
-        to_h = add_product(to_narrowed, to_wide, widen.mT)
-        to_crossed, to_scale2 = _normal_backward(to_h, *norms[5:10])
-        to_x, to_scale1 = _normal_backward(to_crossed, *norms[:5])
-        of_norms = to_scale1, to_crossed, to_scale2, _over_rows(to_h)
-        return to_x, *of_norms, *of_widen, *of_narrow, to_scale3, _over_rows(grad)
-
-
-@traceable
-def after_attention(
-    x: Float[Tensor, "*stack batch hidden"], *weights: Float[Tensor, "*_stack _rows _columns"]
-) -> Float[Tensor, "*stack batch hidden"]:
-    """Return the rest of a decoder layer; see _AfterAttention."""
-    output: Tensor = apply(_AfterAttention, x, *weights)
-    return output
-
-
-class _Folded(NamedTuple):
-    """Weights of a decoder layer multiplied out, for inputs given as r with x = r @ table.
-
-    Attributes:
-        table: [width, E]; None if x = r.
-        query: [width, width]; (r @ query + query_shift) . r' is the attention score of an earlier position r'.
-        query_shift: [1, width].
-        value: [width, E], maps the mean of the r so far to the output of self-attention.
-        shift: [1, E], added to that output.
-        after: arguments of _AfterAttention.
-    """
-
-    table: Tensor | None
-    query: Tensor
-    query_shift: Tensor
-    value: Tensor
-    shift: Tensor
-    after: tuple[Tensor, ...]
-
-
-class DecoderLayer(nn.Module):
-    """A post-norm decoder layer with one head and a memory of one vector e, like `nn.TransformerDecoderLayer`:
-
-    h = norm1(x + SelfAttention(x)); h = norm2(h + CrossAttention(h, e)); y = norm3(h + W2 relu(W1 h + b1) + b2).
-
-    Parameters without effect are left out, and `inert` counts them: with a single vector to attend to, cross-attention
-    is O(V e) for any queries and keys; and the bias of the keys adds the same number to all scores of a query, which
-    the softmax removes.
-
-    One head is one bilinear form, q_t . k_s = x_t (Q^T K) x_s, and a mean of values is a linear map of a mean of x. So
-    only the newest position is projected, by two matrices that are computed once per pass (see `fold`).
-    """
-
-    def __init__(self, size: int) -> None:
-        super().__init__()
-        self.size = size
-        self.query, self.key = Linear(size, size), Linear(size, size, bias=False)
-        self.value, self.out = Linear(size, size), Linear(size, size)
-        self.crossed_value, self.crossed_out = Linear(size, size), Linear(size, size)
-        self.widen, self.narrow = Linear(size, WIDENING * size), Linear(WIDENING * size, size)
-        self.norm1, self.norm2, self.norm3 = LayerNorm(size), LayerNorm(size), LayerNorm(size)
-        for projection in (self.query, self.key, self.value, self.crossed_value):
-            library_projection_(projection)
-        for projection in (self.out, self.crossed_out):
-            nn.init.zeros_(projection.bias)
-
-    @property
-    def inert(self) -> int:
-        """Size of the cross-attention's queries and keys, with biases, and of the bias of the self-attention's keys."""
-        return 2 * self.size * (self.size + 1) + self.size
-
-    def fold(
-        self, memory: Float[Tensor, "*stack batch hidden"], table: Float[Tensor, "*stack width hidden"] | None = None
-    ) -> _Folded:
-        """Multiply out the weights of this layer.
-
-        Args:
-            memory: e.
-            table: [..., width, E], if the layer's inputs are given as rows r with x = r @ table.
-        """
-        of_keys = self.key.weight / math.sqrt(self.size)
-        of_values = rows_times(self.value.weight.mT, self.out.weight.mT)
-        of_queries = self.query.weight.mT
-        if table is not None:
-            of_keys = rows_times(of_keys, table.mT)
-            of_values = rows_times(table, of_values)
-            of_queries = rows_times(table, of_queries)
-        return _Folded(
-            table,
-            rows_times(of_queries, of_keys),
-            rows_times(self.query.bias.unsqueeze(-2), of_keys),
-            of_values,
-            self.out(self.value.bias.unsqueeze(-2)),
-            self._after(self.crossed_out(self.crossed_value(memory))),
-        )
-
-    def _after(self, crossed: Tensor) -> tuple[Tensor, ...]:
-        return (
-            *(_as_row(self.norm1.weight), _as_row(self.norm1.bias) + _as_stack(crossed)),
-            *(_as_row(self.norm2.weight), _as_row(self.norm2.bias)),
-            *(_as_stack(self.widen.weight.mT), _as_row(self.widen.bias)),
-            *(_as_stack(self.narrow.weight.mT), _as_row(self.narrow.bias)),
-            *(_as_row(self.norm3.weight), _as_row(self.norm3.bias)),
-        )
-
-    def step(
-        self, rows: Float[Tensor, "*stack batch width"], folded: _Folded, cache: Cache
-    ) -> Float[Tensor, "*stack batch hidden"]:
-        """Return the output at the newest position, [..., batch, hidden]."""
-        query = rows_times(rows, folded.query, folded.query_shift)
-        mean = cache.attend(query, rows)
-        if folded.table is None:
-            attended = rows_times(mean, folded.value, rows + folded.shift)
-        else:
-            attended = rows_times(mean, folded.value, rows_times(rows, folded.table, folded.shift))
-        return after_attention(_as_stack(attended), *folded.after).view(attended.shape)
-
-
 def library_projection_(projection: nn.Linear, of: int = 3) -> None:
     """Initialise like PyTorch: Xavier, for a matrix of queries, keys and values of which this is one of `of` parts."""
     bound = math.sqrt(6 / (projection.in_features + of * projection.out_features))
     nn.init.uniform_(projection.weight, -bound, bound)
     if projection.bias is not None:  # type: ignore[redundant-expr]
         nn.init.zeros_(projection.bias)
-
-
-# -- pre-norm layers with several heads --------------------------------------------------------------------------------
 
 
 class SelfAttention(nn.Module):

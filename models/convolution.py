@@ -7,14 +7,13 @@ of the weights pair with those of the input, as in `icy.models.layers`.
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from icy.core.fused import Fused, apply, differentiated
+from icy.core.fused import Context, Fused, Gradients, apply, differentiated
 from icy.core.tracing import traceable
 
 from .kernels.products import add_product, product
@@ -54,16 +53,16 @@ class Convolve(Fused):
         return sum(parts, bias[:, None, None])
 
     @staticmethod
-    def inputs(ctx: Any) -> Sequence[Any]:
+    def inputs(ctx: Context) -> Sequence[object]:
         return *ctx.saved_tensors, ctx.outputs
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    def setup_context(ctx: Context, inputs: tuple[Tensor, ...], output: Tensor) -> None:
         *tensors, ctx.outputs = inputs
         ctx.save_for_backward(*tensors)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
+    def backward(ctx: Context, grad: Tensor) -> Gradients:
         x, weight, _ = ctx.saved_tensors
         grad = grad.contiguous()
         places = [_overlap(k - 1, x.shape[1], ctx.outputs) for k in range(WIDTH)]
@@ -91,14 +90,14 @@ class PoolReLU(Fused):
         return (torch.where(even >= odd, even, odd).relu(),)
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    def setup_context(ctx: Context, inputs: tuple[Tensor, ...], output: Tensor) -> None:
         pooled, first = output
         ctx.mark_non_differentiable(first)
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(pooled, first)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor | None, *_: Any) -> Any:
+    def backward(ctx: Context, grad: Tensor | None, *_: object) -> Gradients:
         pooled, first = ctx.saved_tensors
         if grad is None:
             return None

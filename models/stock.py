@@ -3,7 +3,7 @@
 `torch.vmap` has no rule for `nn.GRU`, `nn.LSTM`, `nn.RNN` and `nn.LSTMCell`, runs `nn.GRUCell` and `nn.RNNCell` one
 model at a time, and refuses dropout. Within `StockLayers` icy's cells compute the recurrent layers with stacked
 weights, and each model draws its dropout masks from its own random generator, as it does when it runs alone. While a
-model is traced for native cores, icy's cells replace its recurrent layers, too.
+model is traced for a native program, icy's cells replace its recurrent layers, too.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,6 +18,8 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 from icy.core.errors import IncompatibleError
+from icy.core.fused import Context
+from icy.core.types import AnyFunction
 
 from .cells import Gates, GRUCell, LSTMCell, RNNCell, State
 from .layers import as_symbol_weights, linear, rows_times
@@ -71,7 +73,7 @@ class StockLayers(TorchFunctionMode):
         return [g.get_state() for g in self._generators] if self._generators else self._states
 
     def __torch_function__(
-        self, function: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+        self, function: AnyFunction, types: object, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         """Call a function of PyTorch, or its replacement; PyTorch calls this in its place."""
         replacement = REPLACEMENTS.get(function)
@@ -103,15 +105,15 @@ class _OfStack(Function):
     """
 
     @staticmethod
-    def forward(function: Callable[..., Any], *tensors: Tensor) -> Any:
+    def forward(function: AnyFunction, *tensors: Tensor) -> Any:
         raise IncompatibleError("it calls a recurrent layer with tensors that do not depend on the model")
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    def setup_context(ctx: Context, inputs: tuple[Tensor, ...], output: Tensor) -> None:
         pass
 
     @staticmethod
-    def vmap(info: Any, in_dims: tuple[int | None, ...], function: Callable[..., Any], *tensors: Tensor) -> Any:
+    def vmap(info: Any, in_dims: tuple[int | None, ...], function: AnyFunction, *tensors: Tensor) -> Any:
         stacked = [
             x.expand(info.batch_size, *x.shape) if dim is None else x.movedim(dim, 0)
             for x, dim in zip(tensors, in_dims[1:], strict=True)
@@ -173,9 +175,9 @@ def run_layers(
 
 
 def _recurrent(
-    kind: str, run: Callable[..., Any], masks: Callable[[float, Sequences], Sequences] | None, x: Tensor, states: Any,
-    weights: Any, biases: bool, layers: int, dropout: float, training: bool, bidirectional: bool,
-    batch_first: bool = False,
+    kind: str, run: AnyFunction, masks: Callable[[float, Sequences], Sequences] | None, x: Tensor,
+    states: Tensor | Sequence[Tensor], weights: object, biases: bool, layers: int, dropout: float, training: bool,
+    bidirectional: bool, batch_first: bool = False,
 ) -> Any:  # fmt: skip
     """Replace `torch.gru` and its like.
 
@@ -199,7 +201,7 @@ def _recurrent(
     return (y.transpose(0, 1) if batch_first else y, *finals)
 
 
-def _cell(kind: str, run: Callable[..., Any], x: Tensor, states: Any, *weights: Tensor | None) -> Any:
+def _cell(kind: str, run: AnyFunction, x: Tensor, states: Tensor | Sequence[Tensor], *weights: Tensor | None) -> Any:
     """Replace `torch.gru_cell` and its like; `run` as in `_recurrent`, the other arguments are theirs."""
     found = run(partial(_step, kind), x, _listed(states), [w for w in weights if w is not None])
     return found if len(found) > 1 else found[0]
@@ -214,7 +216,7 @@ def _listed(states: Tensor | Sequence[Tensor]) -> Sequence[Tensor]:
     return [states] if isinstance(states, Tensor) else states
 
 
-def _of_stack(function: Callable[..., Any], x: Tensor, states: Sequence[Tensor], weights: Sequence[Tensor]) -> Any:
+def _of_stack(function: AnyFunction, x: Tensor, states: Sequence[Tensor], weights: Sequence[Tensor]) -> Any:
     """Call a function with the tensors of a stack, within vmap."""
 
     def call(x: Tensor, *tensors: Tensor) -> Any:
@@ -233,7 +235,7 @@ def _dropout(mode: StockLayers, x: Tensor, p: float = 0.5, training: bool = True
 
 def _attention(
     mode: StockLayers, q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0,
-    is_causal: bool = False, scale: float | None = None, **others: Any,
+    is_causal: bool = False, scale: float | None = None, **others: object,
 ) -> Tensor:  # fmt: skip
     """Replace `torch.nn.functional.scaled_dot_product_attention` where it drops weights."""
     if not 0 < dropout_p < 1 or any(others.values()):
@@ -248,7 +250,7 @@ def _attention(
 
 
 def _stacked_embedding(
-    mode: StockLayers, x: Tensor, weight: Tensor, padding_idx: int | None = None, *others: Any, **named: Any
+    mode: StockLayers, x: Tensor, weight: Tensor, padding_idx: int | None = None, *others: object, **named: object
 ) -> Tensor:
     """Replace `torch.nn.functional.embedding`: vmap forgets that the row of `padding_idx` has no gradient."""
     if named.get("scale_grad_by_freq") or any(others[2:3]):
@@ -277,7 +279,7 @@ def _no_dropout(x: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     return x
 
 
-def _traced(function: Callable[..., Any], x: Tensor, states: Sequence[Tensor], weights: Sequence[Tensor]) -> Any:
+def _traced(function: AnyFunction, x: Tensor, states: Sequence[Tensor], weights: Sequence[Tensor]) -> Any:
     """Call a function while a model is traced; zeros that the model made are traced, too."""
 
     def known(value: Tensor) -> Tensor:
@@ -288,7 +290,7 @@ def _traced(function: Callable[..., Any], x: Tensor, states: Sequence[Tensor], w
 
 
 # Replacements of functions of PyTorch within StockLayers, which is their first argument.
-REPLACEMENTS: dict[Any, Callable[..., Any]] = {
+REPLACEMENTS: dict[object, AnyFunction] = {
     # On a GPU, recurrent layers compare the addresses of their weights. Equal ones have them leave the weights as is.
     Tensor.data_ptr: lambda mode, x: 0,
     F.embedding: _stacked_embedding,
@@ -300,8 +302,8 @@ REPLACEMENTS: dict[Any, Callable[..., Any]] = {
     },
     **{getattr(torch, f"{kind}_cell"): lambda mode, *args, kind=kind: _cell(kind, _of_stack, *args) for kind in CELLS},
 }
-# The same in a trace (icy.models.native.trace), in terms of functions that native cores know.
-TRACED: dict[Any, Callable[..., Any]] = {
+# The same in a trace (icy.models.native.trace), in terms of functions that native programs know.
+TRACED: dict[object, AnyFunction] = {
     F.dropout: _no_dropout,
     F.embedding: _embedding,
     **{getattr(torch, kind): partial(_recurrent, kind, _traced, None) for kind in CELLS},

@@ -60,8 +60,8 @@ def allowed(representation: Representation, scores: Scores) -> Scores:
     return representation.allowed(scores) if isinstance(representation, SpokenSymbols) else scores
 
 
-class Feedback(nn.Module):
-    """Feedback of an autoregressive sender: `Linear(V + 1, E)` of what its representation feeds back.
+class SymbolFeedback(nn.Module):
+    """SymbolFeedback of an autoregressive sender: `Linear(V + 1, E)` of what its representation feeds back.
 
     Args:
         symbols: V + 1.
@@ -89,7 +89,7 @@ class Feedback(nn.Module):
 
 
 class SampledFeedback(nn.Module):
-    """Feedback of a sampling sender: the embedding of its last token.
+    """SymbolFeedback of a sampling sender: the embedding of its last token.
 
     Args:
         symbols: V + 1.

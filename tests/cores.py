@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from icy.core import native
-from icy.models.native.core import PACKAGE
+from icy.models.native.calls import PACKAGE
 
 NO_NATIVE = native.why_not(PACKAGE)
 FASTEST = "broadcast" if NO_NATIVE else "native"  # the engine of icy's models on a CPU, unless another is asked for

@@ -22,7 +22,7 @@ from icy.cli.options import described
 from icy.config.settings import PUBLISHED
 from icy.core.registry import SIDES, registry
 from icy.core.representations import REPRESENTATIONS
-from icy.models.native import core
+from icy.models.native import calls
 from icy.records.record import Record
 from tests.pages import (
     DOCS,
@@ -227,7 +227,7 @@ def test_models_of_the_plug_in_page_keep_the_contract(name: str) -> None:
 def test_layers_of_pytorch_on_the_plug_in_page_train_as_it_says(name: str, engines: str) -> None:
     if name == "sender/GPT2Block":
         pytest.importorskip("transformers")
-    if not core.available():
+    if not calls.available():
         engines = engines.removeprefix("native and ")
     results = {result.name: result.message for result in testing.check(name)}
     assert results["stacked_equals_separate"] == f"trains as: {engines}"

@@ -1,4 +1,4 @@
-"""The numbers that were published, as far as minutes allow; benchmarks/reproduce.py measures many more."""
+"""The numbers that were published, as far as minutes allow; results/reproduced/__main__.py measures many more."""
 
 from pathlib import Path
 

@@ -34,11 +34,11 @@ PRINTED = {
         "s2b text --model scripted-yes --model scripted-reader --episodes 8 --seeds 2 --shots 1,2 --compat near32"
     ],
     "docs/from-results-to-a-paper.md": [
-        "table benchmarks/reproduced/replicates.parquet -m FC2L -g rot -g shufdet --where protocol=acquire "
+        "table results/reproduced/replicates.parquet -m FC2L -g rot -g shufdet --where protocol=acquire "
         "--where hidden_size=128 "
         "--spread sem --compare icy22/table3",
-        "compare benchmarks/reproduced/replicates.parquet:model=sender/HierZero:RNN "
-        "benchmarks/reproduced/replicates.parquet:model=sender/HierZero:dgsend --where protocol=acquire",
+        "compare results/reproduced/replicates.parquet:model=sender/HierZero:RNN "
+        "results/reproduced/replicates.parquet:model=sender/HierZero:dgsend --where protocol=acquire",
     ],
 }
 TRAINED = {
@@ -216,7 +216,7 @@ def test_its_figures_are_those_of_the_benchmarks() -> None:
     for distance in ("hamming", "levenshtein"):
         used = cells("benchmarks/topsim-cpu.md", f"{distance} | 4999950000 | native")[4]
         assert f"{used} s {'of CPU time by Hamming' if distance == 'hamming' else 'by edit'} distance" in text(README)
-    _, tries, _, *counts = cells("benchmarks/faults.md", "all")
+    _, tries, _, *counts = cells("tests/stress/faults.md", "all")
     assert set(counts) == {"0"}
     assert f"of {tries} sweeps of 16 replicates" in text(README)
     assert 1 - 0.05 ** (1 / int(tries)) == pytest.approx(0.02, abs=0.0005)  # largest rate in the 95 % interval of none
@@ -224,11 +224,11 @@ def test_its_figures_are_those_of_the_benchmarks() -> None:
 
 def test_its_published_tables_are_those_of_the_page() -> None:
     """Each table that was measured has its line."""
-    page = [line for line in text("benchmarks/reproduced/README.md").splitlines() if line.startswith("| [")]
-    assert len(page) == len(list(Path("benchmarks/reproduced").glob("*-table*.md")))
+    page = [line for line in text("results/reproduced/README.md").splitlines() if line.startswith("| [")]
+    assert len(page) == len(list(Path("results/reproduced").glob("*-table*.md")))
     for line in page:
         name, _, measured, compared, agree, chance, verdict, _, equivalent, _, shift, _, left_out = cells(
-            "benchmarks/reproduced/README.md", line[2:]
+            "results/reproduced/README.md", line[2:]
         )
         name = name[1:].partition("]")[0].replace("icy22/table", "Icy22 ").replace("perkins21/table", "Perkins21 ")
         count = f"{agree} {chance.partition(' ')[2]}".strip()
@@ -238,7 +238,7 @@ def test_its_published_tables_are_those_of_the_page() -> None:
 
 
 def test_its_agents_are_those_of_the_page() -> None:
-    section = text("benchmarks/s2b-agents.md").partition("## Attention memories in the published cells")[2]
+    section = text("results/s2b_agents/s2b-agents.md").partition("## Attention memories in the published cells")[2]
     rows = [[one.strip() for one in line.strip("|").split("|")] for line in section.splitlines()]
     cells = [row for row in rows if row[0] == "pairs+ppo"]
     assert len(cells) == 9

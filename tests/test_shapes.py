@@ -98,16 +98,16 @@ def test_what_passed_once_is_checked_again_with_other_sizes() -> None:
 
 def test_a_wrong_result_is_refused() -> None:
     from icy.core.representations import Soft
-    from icy.models.symbols import Feedback
+    from icy.models.symbols import SymbolFeedback
 
     class Summed(Soft):
         def feed_back(self, scores: Any, step: int = 0, training: bool = True) -> Any:
             return scores.sum(-1)
 
     scores = torch.zeros(3, 5)
-    assert Feedback(5, 8, Soft()).seen(scores, 0).shape == (3, 5)
+    assert SymbolFeedback(5, 8, Soft()).seen(scores, 0).shape == (3, 5)
     with pytest.raises(ShapeError):
-        Feedback(5, 8, Summed()).seen(scores, 0)
+        SymbolFeedback(5, 8, Summed()).seen(scores, 0)
 
 
 def test_what_users_get_wrong_is_still_answered_in_a_sentence() -> None:

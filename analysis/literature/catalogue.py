@@ -63,7 +63,7 @@ class PublishedTable:
         reproduce: the means to measure it again: a kind of job ("probe", "e2e", "s2b", "games"), "steps" (probes, by
             their updates), "metrics", or "".
         shown_by: where `reproduce` is "", a sentence with the command or the page that shows the thing.
-        page: the page of the documentation about it, without ".md", where benchmarks/reproduced has none.
+        page: the page of the documentation about it, without ".md", where results/reproduced has none.
 
     Example:
         >>> from icy.analysis import find_table

@@ -1,7 +1,7 @@
 """Draw the picture at the top of the README and of the site: what grammars do, and how well models learn each.
 
 `python docs/_ext/front.py` writes it into docs/_static, once for light and once for dark pages. The accuracies are
-those of benchmarks/reproduced/replicates.parquet. Each file holds a digest of what it shows, so that a test can tell
+those of results/reproduced/replicates.parquet. Each file holds a digest of what it shows, so that a test can tell
 whether it is current.
 """
 
@@ -26,7 +26,7 @@ import icy
 from icy.analysis.order import ORDER
 
 ROOT = Path(__file__).resolve().parents[2]
-RESULTS = ROOT / "benchmarks" / "reproduced" / "replicates.parquet"
+RESULTS = ROOT / "results" / "reproduced" / "replicates.parquet"
 FOLDER = ROOT / "docs" / "_static"
 SPACE, WORD_LENGTH = "3x2", 2  # of the messages: a whole language of eight
 SEED = 100  # with few alike words, two orders in shufdet, and no two messages of proj alike

@@ -29,9 +29,9 @@ from icy.config.presets import Departure
 from icy.core.registry import CORE, PERCEPTION, PLAYERS, SIDES, TEXT_MODEL, WORLD, Entry, registry
 from icy.core.text import markdown_table
 from icy.grammars import grammar_sides
-from icy.models.factory import DEFAULTS, count_parameters, create
+from icy.models.creation import DEFAULTS, count_parameters, create
 
-SPACE = "5x10"  # with icy.models.factory.DEFAULTS the papers' main setting
+SPACE = "5x10"  # with icy.models.creation.DEFAULTS the papers' main setting
 Part = Callable[..., str]
 PARTS: dict[str, Part] = {}
 CITATION = Path(__file__).parents[2] / "CITATION.cff"

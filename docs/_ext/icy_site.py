@@ -35,7 +35,7 @@ ARRAY = re.compile(r"ndarray\[tuple\[(?:~?typing\.)?Any, \.\.\.\], (?:~?numpy\.)
 LONE_STAR = re.compile(r"(?<![\\*\w])\*(?=[\w\[])(?![^*]*\*)")
 LONE_LETTER = re.compile(r"^(\s*:\w+ \w+: )([A-Z]\.)$")  # would begin a list
 COLON = "\N{MODIFIER LETTER COLON}"  # stands for a colon while Napoleon runs
-BENCHMARK = re.compile(r"\]\(\.\./benchmarks/(?:published/)?([\w-]+)\.md\)")
+BENCHMARK = re.compile(r"\]\(\.\./(?:benchmarks|results|tests/stress)/(?:\w+/)?([\w-]+)\.md\)")
 VALUES = {  # descriptions of values, which have no docstrings
     "icy.testing.MODEL_CHECKS": "The checks of models, by name.",
     "icy.testing.CELL_CHECKS": "The checks of cells, by name.",
@@ -192,7 +192,7 @@ def within_signature(app: Sphinx, domain: Domain | None, node: nodes.Node | None
 
 
 def link_benchmarks(app: Sphinx, page: str, source: list[str]) -> None:
-    """Turn links to benchmarks/ of the repository into links to the pages of the site that show these files."""
+    """Turn links to pages of benchmarks/, results/ and tests/stress into links to the pages of the site."""
     if "/" not in page:
         source[0] = BENCHMARK.sub(r"](benchmarks/\1.md)", source[0])
 

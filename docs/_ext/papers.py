@@ -1,7 +1,7 @@
 """The page of the papers: the parts of each with their names in icy, their commands, and the numbers that icy measured.
 
 Tables and figures come from the catalogue of published tables, models, grammars, metrics and players from the registry,
-and counts of measured numbers from the csv files in benchmarks/reproduced. Nothing here needs Sphinx.
+and counts of measured numbers from the csv files in results/reproduced. Nothing here needs Sphinx.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from icy.core.text import listed, markdown_table
 from icy.grammars import grammar_sides
 
 ROOT = Path(__file__).parents[2]
-REPRODUCED = ROOT / "benchmarks" / "reproduced"
+REPRODUCED = ROOT / "results" / "reproduced"
 HEADINGS = ("in the paper", "content", "name in icy", "command", "measured", "page")
 Line = tuple[str, str, str, str, str, str]
 KINDS = {  # of the registry: the command that uses an entry, and the page that describes it

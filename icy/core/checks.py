@@ -51,7 +51,7 @@ def parse_count(text: str) -> int | None:
     return int(number * 10**places)
 
 
-def number_or_text(value: Any) -> int | str:
+def number_or_text(value: object) -> int | str:
     """Return the number that a value is, or its text.
 
     Example:
@@ -86,7 +86,7 @@ def seed_list(seeds: int | str | Iterable[int]) -> list[int]:
         ends = [part.partition("-") for part in text.split(",") if part]
         if any(int(b or a) - int(a) >= MOST_SEEDS for a, _, b in ends):
             raise refused
-        found: list[Any] = [n for a, dash, b in ends for n in range(int(a), int(b or a) + 1)]
+        found: list[int | None] = [n for a, dash, b in ends for n in range(int(a), int(b or a) + 1)]
     elif (single := _whole_or_none(seeds)) is not None:
         if single > MOST_SEEDS:
             raise refused
@@ -108,7 +108,7 @@ def _without_spaces(text: str) -> str:
     return ",".join(part.strip() for part in text.strip().split(","))
 
 
-def _whole_or_none(given: Any) -> int | None:
+def _whole_or_none(given: object) -> int | None:
     """Return a whole number, also one of NumPy or PyTorch, as Python's; None for anything else."""
     if isinstance(given, bool) or str(getattr(given, "dtype", "")).endswith("bool"):
         return None
@@ -141,7 +141,7 @@ def hidden_list(hidden: int | str | Iterable[int]) -> list[int]:
     return list(dict.fromkeys(whole_number("hidden size", n) for n in given))
 
 
-def whole_number(what: str, given: Any, least: int = 1, most: int = LARGEST_NUMBER) -> int:
+def whole_number(what: str, given: object, least: int = 1, most: int = LARGEST_NUMBER) -> int:
     """Return `given` as a Python integer, which unlike NumPy's does not overflow.
 
     Raises:
@@ -156,7 +156,7 @@ def whole_number(what: str, given: Any, least: int = 1, most: int = LARGEST_NUMB
     return whole
 
 
-def true_or_false(what: str, given: Any) -> bool:
+def true_or_false(what: str, given: object) -> bool:
     """Return `given` if it is True or False.
 
     Raises:
@@ -168,7 +168,7 @@ def true_or_false(what: str, given: Any) -> bool:
 
 
 def real_number(
-    what: str, given: Any, least: float = 0.0, most: float = LARGEST_SETTING, *, above: bool = False
+    what: str, given: object, least: float = 0.0, most: float = LARGEST_SETTING, *, above: bool = False
 ) -> float:
     """Return `given` as a Python float.
 

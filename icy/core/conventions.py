@@ -4,9 +4,9 @@ import inspect
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from .registry import registry
+from .types import Options
 
 HEADED = {"topsim": ("message",)}  # conventions that a heading always shows
 OF_READING = ("eos", "vocab_size", "seed")  # of how a table is read or drawn from: never in a heading
@@ -28,10 +28,10 @@ class Convention:
     """
 
     metric: str
-    values: Mapping[str, Any] = field(default_factory=dict)
+    values: Options = field(default_factory=dict)
 
     @property
-    def used(self) -> dict[str, Any]:
+    def used(self) -> dict[str, object]:
         """The conventions that are in use: not None, empty, or switched off by default."""
         usual = _defaults(self.metric)
         return {
@@ -68,7 +68,7 @@ class Convention:
         return f"{label or self.metric}: {said}" if said else ""
 
 
-def conventions_json(conventions: Mapping[str, Mapping[str, Any]]) -> str:
+def conventions_json(conventions: Mapping[str, Options]) -> str:
     """Return the conventions of some metrics as JSON, a dictionary by metric; "" for no metrics."""
     found = {
         metric: {name: value for name, value in values.items() if value is not None and value not in ((), [])}
@@ -77,13 +77,13 @@ def conventions_json(conventions: Mapping[str, Mapping[str, Any]]) -> str:
     return json.dumps(found, default=str) if found else ""
 
 
-def read_conventions(cells: Iterable[Any]) -> dict[str, Convention]:
+def read_conventions(cells: Iterable[object]) -> dict[str, Convention]:
     """Return the conventions of each metric in a column that `conventions_json` wrote.
 
     Where rows differ in a convention, its value is all of theirs, as in "all or ordered". Cells without
     conventions are left out, as in old files.
     """
-    found: dict[str, dict[str, dict[str, Any]]] = {}
+    found: dict[str, dict[str, dict[str, object]]] = {}
     for cell in dict.fromkeys(cell for cell in cells if isinstance(cell, str) and cell):
         try:
             read = json.loads(cell)
@@ -102,7 +102,7 @@ def read_conventions(cells: Iterable[Any]) -> dict[str, Convention]:
     }
 
 
-def _defaults(metric: str) -> dict[str, Any]:
+def _defaults(metric: str) -> dict[str, object]:
     """Return the default values of a metric's arguments; none of a metric that is not registered here."""
     entry = registry.find("metric", metric)
     if entry is None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+
+from .types import AnyFunction
 
 WIDTH = 120  # of a line of a docstring
 ENTRY = re.compile(r"^( *)\*\*\w+: .*(?:\n\1 +\S.*)*\n?", re.MULTILINE)  # of **options under "Args:"
@@ -22,7 +23,7 @@ def described(kind: type) -> dict[str, str]:
     return found
 
 
-def spell_out_arguments(function: Callable[..., Any], descriptions: Mapping[str, str], keep: bool = False) -> None:
+def spell_out_arguments(function: AnyFunction, descriptions: Mapping[str, str], keep: bool = False) -> None:
     """Put an entry for each argument in the place of `**options` in a function's docstring.
 
     Args:

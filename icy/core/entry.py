@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import warnings
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypedDict
 
 from .errors import IcyError, PluginError, what_and_where
 from .lazy import load_object
 from .signatures import misfit
+from .types import Options
 
 SIDES = ("sender", "receiver")
 PLAYERS = SPEAKER, LISTENER = ("speaker", "listener")  # of S2B's games
@@ -23,14 +25,14 @@ OF_AGENTS = (*PLAYERS, TEXT_MODEL, CORE, WORLD, PERCEPTION, STUDY_PLAYER)
 ENTRY_KINDS = (*SIDES, "cell", "grammar", "metric", *OF_AGENTS, READER, JOB)
 
 
-class Card(TypedDict, total=False):
+class EntryFields(TypedDict, total=False):
     """Keyword arguments of the register functions; see Entry."""
 
     description: str
     source: str
     version: int
-    defaults: Mapping[str, Any]
-    published: Mapping[str, Any]
+    defaults: Options
+    published: Options
     aliases: Sequence[str]
     takes_cell: bool
     representations: Sequence[str]
@@ -69,8 +71,8 @@ class Entry:
     description: str
     source: str
     version: int = 1
-    defaults: Mapping[str, Any] = field(default_factory=dict)
-    published: Mapping[str, Any] = field(default_factory=dict)
+    defaults: Options = field(default_factory=dict)
+    published: Options = field(default_factory=dict)
     aliases: tuple[str, ...] = ()
     takes_cell: bool = False
     representations: tuple[str, ...] = ()
@@ -115,7 +117,7 @@ class Entry:
                 f"{self.qualified} points to '{self.factory}', which cannot be loaded: {error}"
             ) from error
 
-    def create(self, *args: Any, **options: Any) -> Any:
+    def create(self, *args: object, **options: object) -> Any:
         """Call the factory with `defaults`, overridden by `options`, and the cell.
 
         Raises:
@@ -141,3 +143,11 @@ class Entry:
         """
         own = misfit(self.kind, self.load(), self.takes_cell, {*self.defaults, *options, "representation"})
         return own or (self.cell.misfit() if self.cell is not None else "")
+
+
+def __getattr__(name: str) -> object:
+    """Return a class by its name in versions before 0.3."""
+    if name == "Card":
+        warnings.warn("icy.core.entry.Card is now EntryFields", FutureWarning, stacklevel=2)
+        return EntryFields
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import html as _html
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,7 +98,7 @@ def latex(text: object) -> str:
     return "".join(LATEX.get(letter, letter) for letter in in_a_line(text))
 
 
-def csv_cell(value: Any) -> Any:
+def csv_cell(value: object) -> object:
     """Return a cell for csv: a text that a spreadsheet would take for a formula gets an apostrophe before it.
 
     Numbers stay as they are, as numbers or as text, and so does a lone sign.
@@ -112,7 +113,7 @@ def csv_cell(value: Any) -> Any:
     return f"'{text}" if FORMULA.match(text) and not _is_number(text) else text
 
 
-def from_csv_cell(value: Any) -> Any:
+def from_csv_cell(value: object) -> object:
     """Return what `csv_cell` was given, but for breaks and control characters.
 
     Example:
@@ -132,7 +133,7 @@ def from_csv_table(frame: pd.DataFrame) -> pd.DataFrame:
     return _mapped(frame, from_csv_cell)
 
 
-def _mapped(frame: pd.DataFrame, change: Any) -> pd.DataFrame:
+def _mapped(frame: pd.DataFrame, change: Callable[[object], object]) -> pd.DataFrame:
     """Return a table with a function applied to the cells of its columns that may hold text."""
     import pandas as pd
 

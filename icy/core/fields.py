@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
 
 import msgspec
 
 from .errors import InvalidSettingError, quoted, unknown
+from .types import Options
 
 
 def differing(made: Any, usual: Any) -> dict[str, Any]:
@@ -18,7 +19,7 @@ def differing(made: Any, usual: Any) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value != getattr(usual, name)}
 
 
-def checked(of: type, given: Mapping[str, Any], what: str, without: Iterable[str] = ()) -> dict[str, Any]:
+def checked(of: type, given: Options, what: str, without: Iterable[str] = ()) -> dict[str, Any]:
     """Return values for fields of a dataclass, each of its type.
 
     Raises:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import reduce, wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
 from torch import Tensor
@@ -21,6 +21,23 @@ from torch.autograd import Function, forward_ad
 from torch.jit import is_tracing  # type: ignore[attr-defined]
 
 from .errors import IncompatibleError
+from .types import AnyFunction
+
+Gradients: TypeAlias = Tensor | tuple[Tensor | None, ...] | None  # of the inputs of a function
+
+if TYPE_CHECKING:
+
+    class Context(torch.autograd.function.FunctionCtx):
+        """The object that passes values from `forward` to `backward`, with attributes that a function adds."""
+
+        saved_tensors: tuple[Any, ...]
+        needs_input_grad: tuple[bool, ...]
+
+        def save_for_backward(self, *tensors: Tensor | None) -> None: ...
+        def __getattr__(self, name: str) -> Any: ...
+        def __setattr__(self, name: str, value: object) -> None: ...
+else:
+    Context = object
 
 _only_hand_written: ContextVar[bool] = ContextVar("icy_only_hand_written", default=False)
 
@@ -47,31 +64,32 @@ class Fused(Function):
         """Return what `forward` returns, to rounding, in operations that PyTorch can differentiate."""
         raise NotImplementedError
 
-    inputs: Callable[[Any], Sequence[Any]] | None = None
+    inputs: Callable[[Context], Sequence[object]] | None = None
     """Return the arguments of `forward` from its context."""
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         cls.backward = staticmethod(_guarded(cls, cls.backward))  # type: ignore[method-assign]
 
 
-def _guarded(function: type[Fused], backward: Callable[..., Any]) -> Callable[..., Any]:
+def _guarded(function: type[Fused], backward: AnyFunction) -> AnyFunction:
     """Return a backward pass that runs outside autocast, and by plain operations if it is differentiated."""
 
     @wraps(backward)
-    def guarded(ctx: Any, *grads: Tensor | None) -> Any:
+    def guarded(ctx: Context, *grads: Tensor | None) -> Gradients:
         if _is_any_autocast_enabled():
             device = next(grad.device.type for grad in grads if grad is not None)
             with torch.autocast(device, enabled=False):
                 return guarded(ctx, *grads)
         if function.inputs is not None and differentiated():
             return gradients(function.plain, function.inputs(ctx), grads, ctx.needs_input_grad)
-        return backward(ctx, *grads)
+        found: Gradients = backward(ctx, *grads)
+        return found
 
     return guarded
 
 
-def apply(function: type[Fused], *args: Any) -> Any:
+def apply(function: type[Fused], *args: object) -> Any:
     """Return `function.apply(*args)`, or `function.plain(*args)` where its hand-written passes do not serve."""
     if usable(function):
         return function.apply(*args)  # type: ignore[no-untyped-call]
@@ -100,7 +118,7 @@ def differentiated() -> bool:
     return torch.is_grad_enabled() or _are_functorch_transforms_active()
 
 
-def of_one_type(args: Sequence[Any]) -> list[Any]:
+def of_one_type(args: Sequence[object]) -> list[Any]:
     """Return arguments with all floating-point tensors of the widest type among them; autocast mixes types."""
     types = {x.dtype for x in args if isinstance(x, Tensor) and x.is_floating_point()}
     if len(types) < 2:
@@ -110,7 +128,7 @@ def of_one_type(args: Sequence[Any]) -> list[Any]:
 
 
 def gradients(
-    plain: Callable[..., Any], inputs: Sequence[Any], grads: Sequence[Tensor | None], needed: Sequence[bool]
+    plain: AnyFunction, inputs: Sequence[Any], grads: Sequence[Tensor | None], needed: Sequence[bool]
 ) -> tuple[Tensor | None, ...]:
     """Return the gradients of the inputs of a function, by running it again.
 

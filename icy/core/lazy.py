@@ -6,7 +6,7 @@ import importlib
 from typing import Any
 
 
-def load_object(address: Any) -> Any:
+def load_object(address: object) -> Any:
     """Return the object at "module:object", imported now; anything but text is returned as it is.
 
     Raises:

@@ -17,7 +17,7 @@ import importlib.metadata
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, Unpack
+from typing import NamedTuple, TypeVar, Unpack
 
 from .docs import described, spell_out_arguments
 from .entry import (
@@ -32,12 +32,13 @@ from .entry import (
     STUDY_PLAYER,
     TEXT_MODEL,
     WORLD,
-    Card,
     Entry,
+    EntryFields,
 )
 from .errors import DuplicateNameError, IcyError, PluginError, UnknownNameError, unknown
 from .plugins import FILE_PREFIX, import_content, import_file, source_digest
 from .text import listed, natural, words
+from .types import AnyFunction
 
 __all__ = [
     "BUILT_IN",
@@ -54,8 +55,8 @@ __all__ = [
     "TEXT_MODEL",
     "WORLD",
     "Additions",
-    "Card",
     "Entry",
+    "EntryFields",
     "Registry",
     "canonical",
     "register_cell",
@@ -404,7 +405,7 @@ def _fits(pattern: str, *names: str) -> bool:
 registry = Registry()
 
 
-def _register(kind: str, name: str, target: str | None, card: Card) -> Callable[[F], F]:
+def _register(kind: str, name: str, target: str | None, card: EntryFields) -> Callable[[F], F]:
     def record(factory: object, origin: str) -> None:
         doc = (getattr(factory, "__doc__", None) or "").strip().partition("\n")[0]
         registry.add(
@@ -436,7 +437,7 @@ def _register(kind: str, name: str, target: str | None, card: Card) -> Callable[
     return decorate
 
 
-def register_sender(name: str, target: str | None = None, **card: Unpack[Card]) -> Callable[[F], F]:
+def register_sender(name: str, target: str | None = None, **card: Unpack[EntryFields]) -> Callable[[F], F]:
     """Register a sender: a factory `(space, message_length, vocab_size, hidden_size, **options) -> nn.Module`.
 
     Use it as a decorator of a class or function, or pass `target="module:object"` for a factory that is imported when
@@ -453,7 +454,7 @@ def register_sender(name: str, target: str | None = None, **card: Unpack[Card]) 
     return _register("sender", name, target, card)
 
 
-def register_receiver(name: str, target: str | None = None, **card: Unpack[Card]) -> Callable[[F], F]:
+def register_receiver(name: str, target: str | None = None, **card: Unpack[EntryFields]) -> Callable[[F], F]:
     """Register a receiver: a factory `(space, message_length, vocab_size, hidden_size, **options) -> nn.Module`.
 
     Arguments and errors as for `register_sender`.
@@ -461,7 +462,7 @@ def register_receiver(name: str, target: str | None = None, **card: Unpack[Card]
     return _register("receiver", name, target, card)
 
 
-def register_cell(name: str, target: str | None = None, **card: Unpack[Card]) -> Callable[[F], F]:
+def register_cell(name: str, target: str | None = None, **card: Unpack[EntryFields]) -> Callable[[F], F]:
     """Register a recurrent cell: a factory `(input_size, hidden_size) -> icy.models.cells.Cell`.
 
     Every family that takes a cell lists it at once. Arguments and errors as for `register_sender`.
@@ -469,15 +470,15 @@ def register_cell(name: str, target: str | None = None, **card: Unpack[Card]) ->
     return _register("cell", name, target, card)
 
 
-def register_grammar(name: str, target: str | None = None, **card: Unpack[Card]) -> Callable[[F], F]:
-    """Register a grammar; `icy.grammars.base` describes its factory.
+def register_grammar(name: str, target: str | None = None, **card: Unpack[EntryFields]) -> Callable[[F], F]:
+    """Register a grammar; `icy.grammars.grammar` describes its factory.
 
     Arguments and errors as for `register_sender`.
     """
     return _register("grammar", name, target, card)
 
 
-def register_metric(name: str, target: str | None = None, **card: Unpack[Card]) -> Callable[[F], F]:
+def register_metric(name: str, target: str | None = None, **card: Unpack[EntryFields]) -> Callable[[F], F]:
     """Register a metric: a function `(meanings, messages=None, **conventions) -> icy.metrics.Score`.
 
     `icy.metrics.Table.of(meanings, messages)` reads every form of these arguments. With `weighted=True` it reads
@@ -487,7 +488,7 @@ def register_metric(name: str, target: str | None = None, **card: Unpack[Card]) 
     return _register("metric", name, target, card)
 
 
-def register_speaker(name: str, target: str | None = None, **card: Unpack[Card]) -> Callable[[F], F]:
+def register_speaker(name: str, target: str | None = None, **card: Unpack[EntryFields]) -> Callable[[F], F]:
     """Register a speaker of S2B: a class or function without arguments that makes an `icy.s2b.Player`.
 
     Arguments and errors as for `register_sender`.
@@ -495,7 +496,7 @@ def register_speaker(name: str, target: str | None = None, **card: Unpack[Card])
     return _register("speaker", name, target, card)
 
 
-def register_listener(name: str, target: str | None = None, **card: Unpack[Card]) -> Callable[[F], F]:
+def register_listener(name: str, target: str | None = None, **card: Unpack[EntryFields]) -> Callable[[F], F]:
     """Register a listener of S2B: a class or function without arguments that makes an `icy.s2b.Player`.
 
     Arguments and errors as for `register_sender`.
@@ -503,7 +504,7 @@ def register_listener(name: str, target: str | None = None, **card: Unpack[Card]
     return _register("listener", name, target, card)
 
 
-def register_text_model(name: str, target: str | None = None, **card: Unpack[Card]) -> Callable[[F], F]:
+def register_text_model(name: str, target: str | None = None, **card: Unpack[EntryFields]) -> Callable[[F], F]:
     """Register a text model for the text players of S2B: a factory `(name, settings) -> icy.s2b.TextModel`.
 
     It is given what follows `#` in the name that users type, as in `--model transformers#FOLDER`, and the
@@ -513,7 +514,7 @@ def register_text_model(name: str, target: str | None = None, **card: Unpack[Car
     return _register(TEXT_MODEL, name, target, card)
 
 
-def register_core(name: str, target: str | None = None, **card: Unpack[Card]) -> Callable[[F], F]:
+def register_core(name: str, target: str | None = None, **card: Unpack[EntryFields]) -> Callable[[F], F]:
     """Register a core of agents that learn S2B: a factory `(width, **options) -> icy.s2b.agents.cores.Core`.
 
     It is given the width of an input, and by name those of `capacity` and `parts` that it takes; see
@@ -522,7 +523,7 @@ def register_core(name: str, target: str | None = None, **card: Unpack[Card]) ->
     return _register(CORE, name, target, card)
 
 
-def register_world(name: str, target: str | None = None, **card: Unpack[Card]) -> Callable[[F], F]:
+def register_world(name: str, target: str | None = None, **card: Unpack[EntryFields]) -> Callable[[F], F]:
     """Register a world of the multi-target games: a factory `(**options) -> icy.games.World`.
 
     It must work without options; see `icy.games.make_world`. Arguments and errors as for `register_sender`.
@@ -530,7 +531,7 @@ def register_world(name: str, target: str | None = None, **card: Unpack[Card]) -
     return _register(WORLD, name, target, card)
 
 
-def register_perception(name: str, target: str | None = None, **card: Unpack[Card]) -> Callable[[F], F]:
+def register_perception(name: str, target: str | None = None, **card: Unpack[EntryFields]) -> Callable[[F], F]:
     """Register a perception of the games: a factory `(shape, size, **options) -> nn.Module`.
 
     It is given the shape of an object and the size of what the module must put out for each, [batch, *shape] to [batch,
@@ -539,7 +540,7 @@ def register_perception(name: str, target: str | None = None, **card: Unpack[Car
     return _register(PERCEPTION, name, target, card)
 
 
-def register_study_player(name: str, target: str | None = None, **card: Unpack[Card]) -> Callable[[F], F]:
+def register_study_player(name: str, target: str | None = None, **card: Unpack[EntryFields]) -> Callable[[F], F]:
     """Register a simulated player of the study: a factory `(**options) -> icy.study.players.StudyPlayer`.
 
     Arguments and errors as for `register_sender`.
@@ -547,7 +548,7 @@ def register_study_player(name: str, target: str | None = None, **card: Unpack[C
     return _register(STUDY_PLAYER, name, target, card)
 
 
-def register_reader(name: str, target: str | None = None, **card: Unpack[Card]) -> Callable[[F], F]:
+def register_reader(name: str, target: str | None = None, **card: Unpack[EntryFields]) -> Callable[[F], F]:
     """Register a reader of files: a function `(file) -> icy.languages.readers.Found | None`.
 
     It is given an `icy.languages.readers.File`, and returns the columns of the file, or None if the file is not of its
@@ -556,10 +557,10 @@ def register_reader(name: str, target: str | None = None, **card: Unpack[Card]) 
     return _register(READER, name, target, card)
 
 
-def _describe_arguments(*others: Callable[..., Any]) -> None:
+def _describe_arguments(*others: AnyFunction) -> None:
     """Describe the arguments of the register functions, which are alike, in the docstring of each."""
     said = described(Entry)
-    spell_out_arguments(register_sender, {name: said[name] for name in Card.__annotations__})
+    spell_out_arguments(register_sender, {name: said[name] for name in EntryFields.__annotations__})
     _, args, whole = (register_sender.__doc__ or "").partition("Args:")
     for function in others:
         before, same, _ = (function.__doc__ or "").rpartition(SAME)

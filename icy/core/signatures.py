@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from .types import AnyFunction
 
 
 class Call(NamedTuple):
@@ -41,7 +43,7 @@ CALLS: Mapping[str, Call] = {
 }
 
 
-def misfit(kind: str, factory: Any, takes_cell: bool = False, given: Collection[str] = ()) -> str:
+def misfit(kind: str, factory: AnyFunction, takes_cell: bool = False, given: Collection[str] = ()) -> str:
     """Say which arguments a factory takes and which it must take, as part of a sentence; "" if icy can call it.
 
     Args:

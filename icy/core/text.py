@@ -78,7 +78,7 @@ def natural(name: str) -> list[Any]:
     return [(len(p.lstrip("0")), p.lstrip("0")) if place % 2 else p.lower() for place, p in enumerate(parts)]
 
 
-def several(value: Any) -> list[Any]:
+def several(value: object) -> list[Any]:
     """Return one value or several as a list; text is split at commas, and its whole numbers are converted.
 
     Example:
@@ -91,7 +91,7 @@ def several(value: Any) -> list[Any]:
     return list(value) if isinstance(value, Iterable) and not isinstance(value, Mapping) else [value]
 
 
-def words(value: Any) -> list[str]:
+def words(value: object) -> list[str]:
     """Return the names or values in an argument that may hold one or several, each once, as text.
 
     This is the one rule for lists: several are a list, text with commas, or a list of both. An empty text in a list is
@@ -106,7 +106,7 @@ def words(value: Any) -> list[str]:
     return list(dict.fromkeys(part for text in map(str, several(value)) for part in words(text) or [""]))
 
 
-def names_in(what: str, value: Any, known: Sequence[str] = ()) -> list[str]:
+def names_in(what: str, value: object, known: Sequence[str] = ()) -> list[str]:
     """Return the names in an argument; for "all", every known name.
 
     Raises:

@@ -17,7 +17,7 @@ from icy.core.surroundings import standard_state
 from icy.core.text import counted, several
 from icy.experiments.trackers.make import watching
 from icy.grammars import expand_grammars
-from icy.models.factory import cannot_use
+from icy.models.creation import cannot_use
 from icy.training.combinations import jobs_of_each
 from icy.training.job import Replicate
 from icy.training.pairs.pair_job import PairJob
@@ -191,7 +191,7 @@ def _cannot_learn(entry: Entry, representation: str) -> IncompatibleError:
 
 def _parameters(job: PairJob) -> dict[str, int]:
     """Count the parameters of both sides together, by either convention."""
-    from icy.models.factory import count_parameters
+    from icy.models.creation import count_parameters
     from icy.training.pairs.model import try_pair
 
     pair = try_pair(job.task, job.settings)

@@ -12,9 +12,9 @@ from icy.core.errors import InvalidSettingError
 from icy.core.registry import SIDES
 from icy.grammars import grammar_version
 from icy.languages.names import content_name
-from icy.records.kept import choices
 from icy.records.kinds import kind_of
 from icy.records.record import Record, checked_accuracy, model_file, record_key
+from icy.records.saved_models import choices
 from icy.training.job import Replicate
 from icy.training.pairs.pair_job import PairJob, SavedSide
 from icy.training.weights import require_version

@@ -20,7 +20,7 @@ from icy.experiments.trackers.make import watching
 from icy.grammars import expand_grammars
 from icy.languages.meanings import MeaningSpace
 from icy.languages.splits import Split
-from icy.models.factory import cannot_use, count_parameters
+from icy.models.creation import cannot_use, count_parameters
 from icy.training.combinations import jobs_of_each
 from icy.training.job import Replicate
 from icy.training.probe_job import ProbeJob

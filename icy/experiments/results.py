@@ -20,12 +20,12 @@ from icy.core.scratch import scratch_folder
 from icy.core.text import listed
 from icy.languages.language import Language
 from icy.languages.names import short_name
-from icy.records.kept import KEY, choices, chosen, facts_of
 from icy.records.kinds import JobKind, job_kind, kind_of, kind_of_rows
 from icy.records.load import Results, comparable, last_of_each, load_records, long_of, read_any, with_measure
 from icy.records.long_table import game_curves, to_long
 from icy.records.pack import file_in, is_pack
 from icy.records.record import Record, as_json, model_file
+from icy.records.saved_models import KEY, choices, chosen, facts_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,7 +17,7 @@ from icy.core.registry import PERCEPTION, registry
 from icy.core.representations import Representation, get_representation
 from icy.core.streams import stream_key
 from icy.languages.meanings import MeaningSpace
-from icy.models.factory import create
+from icy.models.creation import create
 
 from .game_task import GameTask
 

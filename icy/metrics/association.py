@@ -1,7 +1,9 @@
 """Normalised pointwise mutual information (NPMI) of tokens and concepts."""
 
+from __future__ import annotations
+
 from collections.abc import Hashable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +18,15 @@ from .labels import message_labels
 from .repeated import of_repeated_rows
 from .score import Score, undefined, why_unvaried
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 UNITS = ("tokens", "messages")
 Names = list[Hashable]
 
 
 @of_repeated_rows
-def npmi(meanings: Any, messages: Any = None, *, units: str = "tokens", eos: Any = None) -> Score:
+def npmi(meanings: object, messages: object = None, *, units: str = "tokens", eos: object = None) -> Score:
     """Normalised pointwise mutual information (NPMI): the mean over concepts of that with their best token.
 
     NPMI(v, c) = log(p(v, c) / (p(v) p(c))) / -log p(v, c), where p are shares of rows: with token v in the message,
@@ -104,7 +109,7 @@ def _incidence(rows: Codes, columns: Codes, count: int, width: int) -> csr_array
     return csr_array((np.ones(len(cells)), (cells // max(width, 1), cells % max(width, 1))), shape=(count, width))
 
 
-def _frame(pairs: Any, found: NDArray[np.float64], tokens: Names, concepts: Names) -> Any:
+def _frame(pairs: Any, found: NDArray[np.float64], tokens: Names, concepts: Names) -> pd.DataFrame:
     """Return the DataFrame of pairs, sorted by NPMI, then by concept and token."""
     import pandas as pd
 

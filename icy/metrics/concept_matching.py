@@ -1,7 +1,7 @@
 """Concept best matching (CBM): how well the words of a language translate, one by one, into concepts."""
 
 import math
-from collections.abc import Hashable, Iterable, Sequence, Sized
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Sized
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -36,15 +36,15 @@ PARTS = 10**6  # resolution at which the shares that break ties are compared
 
 
 def cbm(
-    meanings: Any,
-    messages: Any = None,
+    meanings: object,
+    messages: object = None,
     *,
     words: str | int = "tokens",
     concepts: str = "attributes",
     repeats: str = "counted",
     unmatched: str = "matched",
     drop_last: bool = False,
-    eos: Any = None,
+    eos: object = None,
 ) -> Score:
     """Concept best matching (CBM): the share of words that translate into a concept of their phrase (CBM24).
 
@@ -105,7 +105,7 @@ def cbm(
 
 
 def cbm_by_sample_size(
-    meanings: Any, messages: Any = None, *, segment: int = 100, seed: int = 0, **conventions: Any
+    meanings: object, messages: object = None, *, segment: int = 100, seed: int = 0, **conventions: Any
 ) -> pd.DataFrame:
     """Compute concept best matching by the number of samples, per segment and accumulated (CBM24 figure 4).
 
@@ -161,7 +161,7 @@ class _Conventions:
     repeats: str = "counted"
     unmatched: str = "matched"
     drop_last: bool = False
-    eos: Any = None
+    eos: object = None
 
     def __post_init__(self) -> None:
         for what, given, known in (
@@ -241,14 +241,14 @@ class _Samples:
         return _Samples(len(which), words, concepts, self.times[which])
 
 
-def _read(meanings: Any, messages: Any, how: _Conventions) -> _Samples:
+def _read(meanings: object, messages: object, how: _Conventions) -> _Samples:
     table, concepts = (_items if how.concepts == "items" else _values)(meanings, messages, how.eos)
     table.require_whole_weights("Concept best matching")
     times = np.ones(len(table), dtype=np.int64) if table.weights is None else table.weights
     return _Samples(len(table), _words(table, how), concepts, times)
 
 
-def _values(meanings: Any, messages: Any, eos: Any) -> tuple[Table, _Side]:
+def _values(meanings: object, messages: object, eos: object) -> tuple[Table, _Side]:
     """Return the table, and the values of its attributes as concepts."""
     try:
         table = Table.of(meanings, messages, eos=eos)
@@ -268,12 +268,12 @@ def _values(meanings: Any, messages: Any, eos: Any) -> tuple[Table, _Side]:
     return table, _Side(rows, codes, named)
 
 
-def _ragged(given: Any) -> bool:
+def _ragged(given: object) -> bool:
     """Return whether these are sequences of different lengths."""
     return isinstance(given, Iterable) and len({len(row) for row in given if isinstance(row, Sized)}) > 1
 
 
-def _items(meanings: Any, messages: Any, eos: Any) -> tuple[Table, _Side]:
+def _items(meanings: object, messages: object, eos: object) -> tuple[Table, _Side]:
     """Return the table of messages, and the items of phrases as concepts."""
     if messages is None and isinstance(meanings, (tuple, list)) and len(meanings) == 2:
         meanings, messages = meanings
@@ -289,7 +289,7 @@ def _items(meanings: Any, messages: Any, eos: Any) -> tuple[Table, _Side]:
     return table, _numbered(phrases)
 
 
-def _phrase(given: Any) -> list[Hashable]:
+def _phrase(given: object) -> list[Hashable]:
     """Return the concepts of one phrase."""
     phrase = given.tolist() if hasattr(given, "tolist") else given
     if isinstance(phrase, str) or not isinstance(phrase, Iterable):
@@ -313,7 +313,7 @@ def _numbered(phrases: list[list[Hashable]]) -> _Side:
     return _Side(rows, np.array([place[concept] for phrase in phrases for concept in phrase]), names)
 
 
-def _in_order(concepts: Iterable[Any]) -> list[Hashable]:
+def _in_order(concepts: Iterable[Hashable]) -> list[Hashable]:
     """Sort concepts by type and then by value, or by repr if values have no order."""
     try:
         return sorted(concepts, key=lambda concept: (str(type(concept)), concept))
@@ -419,7 +419,7 @@ def _unit(weights: Counts) -> int:
     return 4 * int(min(weights.shape)) * PARTS
 
 
-def _edges(words: _Side, concepts: _Side, matched: Codes, times: Counts) -> dict[str, Any]:
+def _edges(words: _Side, concepts: _Side, matched: Codes, times: Counts) -> dict[str, object]:
     """Count the words that are good, ambiguous and paraphrases; compute precision and recall."""
     count, theirs, of_word = len(times), matched[words.codes], times[words.rows]
     translated = theirs != NONE
@@ -439,7 +439,7 @@ def _edges(words: _Side, concepts: _Side, matched: Codes, times: Counts) -> dict
     }
 
 
-def _rates(details: dict[str, Any]) -> dict[str, float]:
+def _rates(details: Mapping[str, float]) -> dict[str, float]:
     return {
         "ambiguity_rate": details["ambiguous"] / details["total"],
         "paraphrase_rate": details["paraphrase"] / details["total"],

@@ -1,6 +1,9 @@
 """Context independence: does every concept have a token of its own, whatever the context?"""
 
-from typing import Any
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +14,9 @@ from icy.languages.table import Table
 from icy.languages.tokens import PAD
 
 from .score import Score, undefined, why_unvaried
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 CHOICES = ("token_given_concept", "concept_given_token")
 USUAL_CHOICE = {"cooccurrence": CHOICES[0], "em": CHOICES[1]}
@@ -24,14 +30,14 @@ Matrix = NDArray[np.float64]
 
 
 def context_independence(
-    meanings: Any,
-    messages: Any = None,
+    meanings: object,
+    messages: object = None,
     *,
     alignment: str = "cooccurrence",
     chosen_by: str | None = None,
     ties: str = "best",
     smoothing: float = 0.0,
-    eos: Any = None,
+    eos: object = None,
 ) -> Score:
     """Context independence: the mean over concepts c of p(v | c) p(c | v), with v the token chosen for c.
 
@@ -72,7 +78,7 @@ def context_independence(
     chosen_by = _checked(alignment, chosen_by, ties, smoothing)
     table = Table.of(meanings, messages, eos=eos)
     table.require_discrete("Context independence")
-    conventions: dict[str, Any] = {"alignment": alignment, "chosen_by": chosen_by, "ties": ties}
+    conventions: dict[str, object] = {"alignment": alignment, "chosen_by": chosen_by, "ties": ties}
     conventions |= {"smoothing": smoothing or None, "eos": eos}
     why = why_unvaried(table.factors) or ("" if table.lengths.any() else "all messages are empty")
     if why:
@@ -84,7 +90,7 @@ def context_independence(
             f"{len(names)} concepts by {len(used)} tokens are too many for context independence; take fewer rows."
         )
     counts = _cooccurrences(concepts, tokens, len(names), len(used), table.weights)
-    details: dict[str, Any] = {}
+    details: dict[str, object] = {}
     if alignment == "em":
         counts, details = _aligned(concepts, tokens, counts, table.weights)
     counts = counts + smoothing
@@ -110,9 +116,9 @@ def _checked(alignment: str, chosen_by: str | None, ties: str, smoothing: float)
     return chosen_by or USUAL_CHOICE[alignment]
 
 
-def _concepts(table: Table) -> tuple[NDArray[np.int64], list[tuple[int, Any]]]:
+def _concepts(table: Table) -> tuple[NDArray[np.int64], list[tuple[int, Hashable]]]:
     """Return the numbers of each row's concepts, [N, A], and the attribute and value of each concept."""
-    names: list[tuple[int, Any]] = []
+    names: list[tuple[int, Hashable]] = []
     columns = []
     for a, factor in enumerate(table.factors):
         columns.append(factor + len(names))
@@ -141,7 +147,7 @@ def _cooccurrences(
 
 def _aligned(
     concepts: NDArray[np.int64], tokens: NDArray[np.int64], counts: Matrix, weights: Weights | None
-) -> tuple[Matrix, dict[str, Any]]:
+) -> tuple[Matrix, dict[str, object]]:
     """Return the counts divided among the concepts of each meaning by EM from equal shares, and how EM ended."""
     concepts, tokens, times = _pairs(concepts, tokens, weights)
     translation = _shares((counts > 0).astype(float), 1)
@@ -202,7 +208,7 @@ def _chosen(choice: Matrix, product: Matrix, ties: str, tied: float) -> NDArray[
     return found
 
 
-def _frame(names: list[tuple[int, Any]], tokens: list[Any], shares: dict[str, Matrix]) -> Any:
+def _frame(names: list[tuple[int, Hashable]], tokens: Sequence[object], shares: dict[str, Matrix]) -> pd.DataFrame:
     """Return the DataFrame of concepts; those whose messages are all empty have no token."""
     import pandas as pd
 

@@ -1,7 +1,5 @@
 """Measures of a corpus of messages: entropy, distinct messages, and the mutual information with meanings."""
 
-from typing import Any
-
 from icy.languages.codes import number, together
 from icy.languages.table import Table
 from icy.languages.tokens import PAD
@@ -14,7 +12,7 @@ from .score import Score, undefined, why_unvaried
 
 
 @of_repeated_rows
-def message_entropy(meanings: Any, messages: Any = None, *, eos: Any = None) -> Score:
+def message_entropy(meanings: object, messages: object = None, *, eos: object = None) -> Score:
     """Entropy of whole messages, in bits: -sum over distinct messages m of p(m) log2 p(m).
 
     p(m) is the share of rows with message m (Shannon 1948; Kharitonov et al. 2020). Meanings are not used, so a table
@@ -48,7 +46,7 @@ def message_entropy(meanings: Any, messages: Any = None, *, eos: Any = None) -> 
 
 
 @of_repeated_rows
-def unique_messages(meanings: Any, messages: Any = None, *, share: bool = False, eos: Any = None) -> Score:
+def unique_messages(meanings: object, messages: object = None, *, share: bool = False, eos: object = None) -> Score:
     """Number of distinct messages, or their share of the rows.
 
     Fewer messages than meanings is a collapse of messages (Guo et al. 2022; the column #m of CBM24). Meanings are not
@@ -81,7 +79,9 @@ def unique_messages(meanings: Any, messages: Any = None, *, share: bool = False,
 
 
 @of_repeated_rows
-def mutual_information(meanings: Any, messages: Any = None, *, normalised: bool = False, eos: Any = None) -> Score:
+def mutual_information(
+    meanings: object, messages: object = None, *, normalised: bool = False, eos: object = None
+) -> Score:
     """Mutual information of whole messages and whole meanings, in bits: H(meaning) + H(message) - H(both).
 
     Entropies are estimated from shares of rows, so the value is biased upwards on few rows, up to that of messages that

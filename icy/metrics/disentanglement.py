@@ -63,7 +63,7 @@ class Coded:
         return found
 
 
-def read_codes(meanings: Any, messages: Any, eos: Any) -> Coded:
+def read_codes(meanings: object, messages: object, eos: object) -> Coded:
     """Return factors and codes; an array of real numbers in place of messages is taken as the codes.
 
     Raises:
@@ -80,7 +80,7 @@ def read_codes(meanings: Any, messages: Any, eos: Any) -> Coded:
     return Coded(table.factors, codes, real is None, table.weights, table.token_names is not None)
 
 
-def _real(messages: Any) -> Matrix | None:
+def _real(messages: object) -> Matrix | None:
     """Return real codes, [N, D], or None if the messages are tokens: floats are real codes, also if all are whole."""
     if isinstance(messages, (Table, Language, str)) or messages is None:
         return None
@@ -106,7 +106,7 @@ def _changes(column: NDArray[Any]) -> bool:
     return bool(np.ptp(column) > NOTHING * np.abs(column).max())
 
 
-def mig(meanings: Any, messages: Any = None, *, bins: int = 20, eos: Any = None) -> Score:
+def mig(meanings: object, messages: object = None, *, bins: int = 20, eos: object = None) -> Score:
     """Mutual information gap (MIG): to what extent a single dimension of the code encodes each attribute.
 
     An attribute's gap is the difference between its highest and second-highest mutual information with a dimension,
@@ -148,7 +148,9 @@ def mig(meanings: Any, messages: Any = None, *, bins: int = 20, eos: Any = None)
     return Score("mig", float(np.nanmean(gaps)), len(coded), conventions, {"gaps": gaps.tolist()})
 
 
-def modularity(meanings: Any, messages: Any = None, *, bins: int = 20, dead: str = "zero", eos: Any = None) -> Score:
+def modularity(
+    meanings: object, messages: object = None, *, bins: int = 20, dead: str = "zero", eos: object = None
+) -> Score:
     """Modularity: to what extent each dimension of the code encodes a single attribute.
 
     A dimension scores one minus the mean square of its mutual information with all attributes but its best, relative to
@@ -195,15 +197,15 @@ def modularity(meanings: Any, messages: Any = None, *, bins: int = 20, dead: str
 
 
 def factor_vae(
-    meanings: Any,
-    messages: Any = None,
+    meanings: object,
+    messages: object = None,
     *,
     variance: str = "one_hot",
     batch_size: int = BATCH,
     training_votes: int = TRAINING_VOTES,
     test_votes: int = TEST_VOTES,
     seed: int = 0,
-    eos: Any = None,
+    eos: object = None,
 ) -> Score:
     """FactorVAE score: how well the dimension that varies least identifies the attribute that is held fixed.
 

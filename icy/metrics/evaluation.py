@@ -4,7 +4,7 @@ import logging
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from icy.core.errors import IcyError, InvalidSettingError, PluginError, unknown
 from icy.core.registry import Entry, registry
 from icy.core.streams import stream
 from icy.core.surroundings import standard_state
+from icy.core.types import Options
 from icy.languages.table import Table
 
 from .construction import Facts, note_of
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 DEFAULT_METRICS = ("topsim", "posdis", "bosdis", "hce", "tre")  # those of Icy22 figure 3
 ERRORS = ("bootstrap",)
 CHANCE = ("chance", "chance_sd", "chance_low", "chance_high", "p")  # columns of a permutation test
-Conventions = Mapping[str, Mapping[str, Any]]  # arguments by name, by metric
+Conventions = Mapping[str, Options]  # arguments by name, by metric
 # Measures of information, which are biased on few rows, with what they read of a language without structure on many.
 UNSTRUCTURED = {
     **dict.fromkeys(("hce", "posdis", "bosdis", "mig", "ami", "cbm", "context_independence", "modularity"), 0.0),
@@ -46,8 +47,8 @@ log = logging.getLogger(__name__)
 
 @standard_state()
 def evaluate(
-    meanings: Any,
-    messages: Any = None,
+    meanings: object,
+    messages: object = None,
     *,
     metrics: str | Iterable[str] = DEFAULT_METRICS,
     conventions: Conventions | None = None,
@@ -55,7 +56,7 @@ def evaluate(
     resamples: int = 100,
     permutations: int | None = None,
     seed: int = 0,
-    eos: Any = None,
+    eos: object = None,
     told: ScoreCallback | None = None,
     progress: Progress | None = None,
 ) -> "pd.DataFrame":
@@ -104,7 +105,7 @@ def evaluate(
 
     table = Table.of(meanings, messages, eos=eos)
     scores = score_all(table, metrics, conventions or {}, errors, resamples, seed, told, permutations, progress)
-    row: dict[str, Any] = {
+    row: dict[str, object] = {
         "name": table.name,
         "rows": len(table),
         "attributes": table.attributes,
@@ -168,16 +169,16 @@ def score_all(
 
 @standard_state()
 def permutation_test(
-    meanings: Any,
-    messages: Any = None,
+    meanings: object,
+    messages: object = None,
     *,
     metric: str = "topsim",
     permutations: int = 1000,
     alternative: str = "better",
     seed: int = 0,
-    eos: Any = None,
+    eos: object = None,
     progress: bool | Progress | None = None,
-    **conventions: Any,
+    **conventions: object,
 ) -> PermutationTest:
     """Test a metric's value against its values if the messages were assigned to the meanings at random.
 
@@ -265,7 +266,7 @@ def values_by_chance(
     return found
 
 
-def _one(entry: Entry, table: Table, conventions: Mapping[str, Any], alone: bool) -> Score:
+def _one(entry: Entry, table: Table, conventions: Options, alone: bool) -> Score:
     try:
         return _measured(entry, table, conventions)
     except IcyError as error:
@@ -275,7 +276,7 @@ def _one(entry: Entry, table: Table, conventions: Mapping[str, Any], alone: bool
         return undefined(entry.name, str(error).rstrip("."), len(table), conventions)
 
 
-def _measured(entry: Entry, table: Table, conventions: Mapping[str, Any]) -> Score:
+def _measured(entry: Entry, table: Table, conventions: Options) -> Score:
     """Return a metric's score; raise UnknownNameError for a convention that it does not take."""
     import inspect
 
@@ -312,7 +313,7 @@ def _exchangeable(table: Table) -> Table:
 def _tested(
     entry: Entry,
     table: Table,
-    conventions: Mapping[str, Any],
+    conventions: Options,
     score: Score,
     alternative: str,
     orders: NDArray[np.int32],
@@ -338,8 +339,8 @@ def _tested(
 def _permuted(
     entry: Entry,
     table: Table,
-    conventions: Mapping[str, Any],
-    orders: Sequence[NDArray[Any]] | NDArray[np.int32],
+    conventions: Options,
+    orders: Sequence[NDArray[np.int64]] | NDArray[np.int32],
     progress: Progress | None = None,
 ) -> NDArray[np.float64]:
     """Return a metric's value for each order of the messages, [orders]."""
@@ -351,9 +352,7 @@ def _permuted(
     return values
 
 
-def _bootstrapped(
-    entry: Entry, table: Table, conventions: Mapping[str, Any], score: Score, resamples: int, seed: int
-) -> Score:
+def _bootstrapped(entry: Entry, table: Table, conventions: Options, score: Score, resamples: int, seed: int) -> Score:
     """Return the score with the metric's standard deviation over resampled rows as its error."""
     draws = stream(seed, "bootstrap")
     values = []

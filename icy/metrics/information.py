@@ -1,7 +1,7 @@
 """Mutual information of positions and symbols with attributes: posdis, bosdis, and the table behind them."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float64, Int64
@@ -23,7 +23,7 @@ CONSTANT = ("skip", "zero")
 Matrix = NDArray[np.float64]
 
 
-def posdis(meanings: Any, messages: Any = None, *, constant: str = "skip", eos: Any = None) -> Score:
+def posdis(meanings: object, messages: object = None, *, constant: str = "skip", eos: object = None) -> Score:
     """Positional disentanglement (posdis): to what extent each position encodes a single attribute.
 
     A position's gap is the difference between its highest and second-highest mutual information with an attribute,
@@ -57,12 +57,12 @@ def posdis(meanings: Any, messages: Any = None, *, constant: str = "skip", eos: 
 
 
 def bosdis(
-    meanings: Any,
-    messages: Any = None,
+    meanings: object,
+    messages: object = None,
     *,
     constant: str = "skip",
     ignore: int | Sequence[int] = (),
-    eos: Any = None,
+    eos: object = None,
     vocab_size: int | None = None,
 ) -> Score:
     """Bag-of-symbols disentanglement (bosdis): to what extent the count of each symbol encodes a single attribute.
@@ -109,9 +109,9 @@ def _gaps(
     metric: str,
     table: Table,
     parts: Sequence[Codes],
-    names: Sequence[Any],
+    names: Sequence[object],
     constant: str,
-    conventions: dict[str, Any],
+    conventions: dict[str, object],
     what: str,
     unused: int = 0,
 ) -> Score:
@@ -172,7 +172,7 @@ def best_rows(information: Float64[Matrix, "attr part"], tolerance: float = 1e-9
 
 
 def information_table(
-    meanings: Any, messages: Any = None, *, attributes: Sequence[str] | None = None, eos: Any = None
+    meanings: object, messages: object = None, *, attributes: Sequence[str] | None = None, eos: object = None
 ) -> "pd.DataFrame":
     """Tabulate the mutual information of every position with every attribute, in bits.
 

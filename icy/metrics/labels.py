@@ -1,7 +1,6 @@
 """Adjusted mutual information (AMI) of messages and meanings, taken as opaque labels."""
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -19,12 +18,12 @@ MOST_CELLS = 2 * 10**8  # labels times messages: the expected mutual information
 
 
 def ami(
-    meanings: Any,
-    messages: Any = None,
+    meanings: object,
+    messages: object = None,
     *,
     attribute: int | None = None,
     average: str = "max",
-    eos: Any = None,
+    eos: object = None,
 ) -> Score:
     """Adjusted mutual information (AMI): that of whole messages and whole meanings, corrected for chance.
 
@@ -82,7 +81,7 @@ def ami(
     return Score("ami", value, len(table), conventions, {"labels": numbers[0], "messages": numbers[1]})
 
 
-def _of_single_rows(numbers: tuple[int, int], rows: int, conventions: dict[str, Any]) -> Score:
+def _of_single_rows(numbers: tuple[int, int], rows: int, conventions: dict[str, object]) -> Score:
     """Return the score if every label, or every message, occurs once, which needs no expectation.
 
     If all labels differ, each determines its message however messages are permuted, and likewise the other way round:

@@ -27,7 +27,7 @@ Matrix = NDArray[np.float64]
 
 
 @of_repeated_rows
-def conflict_count(meanings: Any, messages: Any = None, *, eos: Any = None) -> Score:
+def conflict_count(meanings: object, messages: object = None, *, eos: object = None) -> Score:
     """Conflict count: how often a token at a position goes with another value than its most frequent one.
 
     Each attribute has a position of its own. The value of that attribute with which a token occurs there most often is
@@ -80,13 +80,13 @@ def conflict_count(meanings: Any, messages: Any = None, *, eos: Any = None) -> S
 
 @of_repeated_rows
 def dci(
-    meanings: Any,
-    messages: Any = None,
+    meanings: object,
+    messages: object = None,
     *,
     part: str = "disentanglement",
     bins: int = 20,
     seed: int = 0,
-    eos: Any = None,
+    eos: object = None,
 ) -> Score:
     """DCI: disentanglement, completeness and informativeness of a code (Eastwood and Williams 2018).
 
@@ -222,7 +222,7 @@ def _drawn(factors: Sequence[Codes], parts: Sequence[Codes], seed: int) -> Itera
 
 
 @of_repeated_rows
-def sap(meanings: Any, messages: Any = None, *, bins: int = 20, eos: Any = None) -> Score:
+def sap(meanings: object, messages: object = None, *, bins: int = 20, eos: object = None) -> Score:
     """Separated attribute predictability (SAP): how much better one dimension predicts an attribute than the next.
 
     The score of a dimension and an attribute is the balanced accuracy, the mean over values of the share of rows that

@@ -1,13 +1,13 @@
 """Metrics that count rows, on tables with weights."""
 
 import functools
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
+from icy.core.types import AnyFunction
 from icy.languages.table import Table
 
-Metric = TypeVar("Metric", bound=Callable[..., Any])
+Metric = TypeVar("Metric", bound=AnyFunction)
 
 
 def of_repeated_rows(metric: Metric) -> Metric:
@@ -18,7 +18,7 @@ def of_repeated_rows(metric: Metric) -> Metric:
     """
 
     @functools.wraps(metric)
-    def scored(meanings: Any, messages: Any = None, **conventions: Any) -> Any:
+    def scored(meanings: object, messages: object = None, **conventions: object) -> object:
         if isinstance(meanings, Table) and meanings.weights is not None:
             return replace(
                 metric(meanings.repeated(getattr(metric, "__name__", "This metric")), messages, **conventions),

@@ -1,7 +1,5 @@
 """Residual entropy and HCE: the entropy of attributes given the message positions assigned to each."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,12 +18,12 @@ Groups = list[list[int]]  # the positions assigned to each attribute
 
 
 def residual_entropy(
-    meanings: Any,
-    messages: Any = None,
+    meanings: object,
+    messages: object = None,
     *,
     search: str = "exhaustive",
     normalised: bool = True,
-    eos: Any = None,
+    eos: object = None,
 ) -> Score:
     """Residual entropy: the mean entropy of an attribute given the message positions assigned to it.
 
@@ -72,7 +70,7 @@ def residual_entropy(
     return Score("residual_entropy", value, len(table), conventions, {"positions": groups})
 
 
-def hce(meanings: Any, messages: Any = None, *, normalised: bool = True, eos: Any = None) -> Score:
+def hce(meanings: object, messages: object = None, *, normalised: bool = True, eos: object = None) -> Score:
     """Human compositional entropy (HCE): one minus the residual entropy of the greedy assignment.
 
     Each position is assigned to the attribute with which it has the highest mutual information (Icy22 appendix D). 1

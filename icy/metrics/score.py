@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from icy.core.text import counted
+from icy.core.types import Options
 from icy.languages.codes import Codes, count_varying
 
 from .significance import PermutationTest
@@ -43,7 +44,7 @@ class Score:
     metric: str
     value: float
     rows: int
-    conventions: Mapping[str, Any] = field(default_factory=dict)
+    conventions: Options = field(default_factory=dict)
     details: Mapping[str, Any] = field(default_factory=dict, repr=False)
     why: str = ""
     error: float | None = None
@@ -75,7 +76,7 @@ class Score:
         return f"Score({', '.join(parts)}{'; ' + self.why if self.why else ''})"
 
 
-def undefined(metric: str, why: str, rows: int, conventions: Mapping[str, Any]) -> Score:
+def undefined(metric: str, why: str, rows: int, conventions: Options) -> Score:
     """Return the score of a table for which a metric is undefined."""
     return Score(metric, math.nan, rows, conventions, why=why)
 
@@ -91,7 +92,7 @@ def why_unvaried(factors: Sequence[Codes], needed: int = 1) -> str:
     return "" if varying >= needed else "no second attribute changes"
 
 
-def _alike(one: Any, other: Any) -> bool:
+def _alike(one: object, other: object) -> bool:
     """Return whether two values are the same, tables and arrays entry by entry, and NaN as itself."""
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         return one.keys() == other.keys() and all(_alike(one[name], other[name]) for name in one)

@@ -20,6 +20,7 @@ from icy.core.errors import IcyError
 from icy.core.escapes import in_a_line
 from icy.core.files import is_inside
 from icy.core.text import counted, listed
+from icy.core.types import Options
 
 from .kinds import kind_of, points_of
 from .record import CROSSINGS, Record, as_json, checks_of, config_text, own_key, value_of
@@ -35,7 +36,7 @@ SHARES = frozenset(name for name in Record.__annotations__ if name.endswith("acc
 LONGEST = 40  # characters of a value in a sentence
 
 
-def readable(found: Iterable[tuple[str, Any]]) -> list[Record]:
+def readable(found: Iterable[tuple[str, object]]) -> list[Record]:
     """Return the records among what was read; leave out the others with a warning each.
 
     Args:
@@ -56,7 +57,7 @@ def tell_left_out(where: object, error: Exception) -> None:
     log.warning("%s is no readable result, and is left out: %s.", where, why)
 
 
-def checked(content: Any, key: str | None = None) -> Record:
+def checked(content: object, key: str | None = None) -> Record:
     """Return a record that can be read.
 
     Args:
@@ -84,7 +85,7 @@ def checked(content: Any, key: str | None = None) -> Record:
     return cast(Record, found)
 
 
-def config_fault(config: Mapping[str, Any]) -> str | None:
+def config_fault(config: Options) -> str | None:
     """Return why a configuration cannot be that of a record, without a full stop; None if it can."""
     hints = get_type_hints(Record)
     try:
@@ -177,7 +178,7 @@ def _wrong_numbers(found: Record) -> Iterator[str]:
         yield f"its value cannot be computed ({type(error).__name__}: {in_a_line(error)})"
 
 
-def _said(value: Any) -> str:
+def _said(value: object) -> str:
     """Return a value in a sentence, or the begin of it."""
     text = in_a_line(json.dumps(value))
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."

@@ -14,6 +14,7 @@ from icy.config.settings import OF_PRETRAINING, PRESETS, settings_for
 from icy.core.conventions import conventions_json
 from icy.core.escapes import csv_table
 from icy.core.files import write_atomically
+from icy.core.types import Options
 
 from .kinds import job_kind, kind_of
 from .record import CROSSINGS, Record, value_of
@@ -66,19 +67,19 @@ def column_of(name: str, long: pd.DataFrame) -> str:
 COLUMNS = {*LONG, "steps", "settings", "options"}
 
 
-def _changes(settings: Mapping[str, Any], preset: str, kind: str) -> str:
+def _changes(settings: Options, preset: str, kind: str) -> str:
     """Return the training settings that differ from the preset's, as text; results under others stay apart by it."""
     usual = _usual(preset, kind)
     return _listed({name: value for name, value in settings.items() if usual.get(name, value) != value})
 
 
 @cache
-def _usual(preset: str, kind: str) -> dict[str, Any]:
+def _usual(preset: str, kind: str) -> dict[str, object]:
     """Return the settings of a preset; none of one that this version does not know."""
     return asdict(settings_for(preset, kind)) if preset in PRESETS else {}
 
 
-def _listed(values: Mapping[str, Any]) -> str:
+def _listed(values: Options) -> str:
     return ", ".join(f"{name}={value}" for name, value in sorted(values.items()))
 
 
@@ -106,7 +107,7 @@ def _apart(table: pd.DataFrame, records: Sequence[Record]) -> pd.DataFrame:
     options = table["options"].tolist()
     for places in table.groupby([*ROW], dropna=False).indices.values():
         leaves = {int(place): dict(_leaves(records[place]["config"])) for place in places}
-        runs: dict[tuple[Any, Any], list[dict[str, Any]]] = {}
+        runs: dict[tuple[str, int], list[dict[str, object]]] = {}
         for place, found in leaves.items():
             runs.setdefault((records[place]["grammar"], records[place]["seed"]), []).append(found)
         names = dict.fromkeys(name for some in runs.values() for name in set().union(*some))
@@ -117,7 +118,7 @@ def _apart(table: pd.DataFrame, records: Sequence[Record]) -> pd.DataFrame:
     return table.assign(options=options)
 
 
-def _leaves(config: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+def _leaves(config: Options, path: str = "") -> Iterator[tuple[str, object]]:
     """Yield the values of a nested configuration, each with its path."""
     for name, value in config.items():
         if isinstance(value, Mapping):
@@ -126,7 +127,7 @@ def _leaves(config: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, An
             yield f"{path}{name}", value
 
 
-def _row(record: Record, measures: Sequence[str], baselines: Mapping[str, Record]) -> dict[str, Any]:
+def _row(record: Record, measures: Sequence[str], baselines: Mapping[str, Record]) -> dict[str, object]:
     """Return the row of a record. Configuration that has no column of its own goes into `options`."""
     config, found, kind = record["config"], cast("Mapping[str, Any]", record), kind_of(record).name
     settings = config.get("settings", {})

@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from icy.core.errors import StoreError
 from icy.core.files import free_name, is_inside, whole_file
@@ -43,7 +42,7 @@ class Pack:
 
     records: Sequence[Record]
     files: Mapping[str, bytes] = field(default_factory=dict)
-    about: dict[str, Any] = field(default_factory=dict)
+    about: dict[str, object] = field(default_factory=dict)
     left_out: int = 0
 
     @classmethod
@@ -261,7 +260,7 @@ def saved_records(path: Path) -> list[Record]:
     return _readable(path, found)
 
 
-def _readable(path: Path, found: Iterable[Any]) -> list[Record]:
+def _readable(path: Path, found: Iterable[object]) -> list[Record]:
     return readable((f"Record {number} of {path}", one) for number, one in enumerate(found, start=1))
 
 

@@ -13,6 +13,7 @@ from icy.config.settings import TrainingSettings
 from icy.core.errors import StoreError
 from icy.core.escapes import in_a_line
 from icy.core.provenance import SOFTWARE
+from icy.core.types import Options
 from icy.languages.names import content_name
 
 
@@ -223,7 +224,7 @@ def checked_accuracy(record: Record) -> float:
     return math.nan if accuracy is None else float(accuracy)
 
 
-def record_key(config: Mapping[str, Any], versions: Mapping[str, str]) -> str:
+def record_key(config: Options, versions: Mapping[str, str]) -> str:
     """Return the key of a result: a hash of its configuration and of the versions that determine its numbers.
 
     Of a language that is used as a grammar its content counts, not its name.
@@ -251,7 +252,7 @@ def plain_key(key: str) -> str:
     return key
 
 
-def _canonical(value: Any) -> Any:
+def _canonical(value: object) -> object:
     """Return a value with whole numbers as int, so that 20 and 20.0 are one configuration."""
     if isinstance(value, float):
         return int(value) if value.is_integer() else value
@@ -282,6 +283,6 @@ def checks_of(record: Record) -> TrainingSettings | None:
     return TrainingSettings(**checks) if checks.get("check_every") or checks.get("check_growth") else None
 
 
-def config_text(config: Mapping[str, Any]) -> str:
+def config_text(config: Options) -> str:
     """Return a configuration as text, independent of the order of its parts."""
     return json.dumps(_canonical(config), sort_keys=True)

@@ -18,7 +18,7 @@ RECENT = 8  # readings by which a curve that flattens is known: the last half of
 LEAST_EARLIER = 4  # readings before the recent ones, to compare with
 LEAST_SLOPE = 0.02  # of a curve that flattens, per unit of the logarithm of the updates
 # Correlation of the readings of concat and perm at one evaluation, which are of the same meanings: 0.2 to 0.8 in six
-# models, 0.5 in the mean (benchmarks/resolution.py). Other grammars are seldom learned between the same evaluations.
+# models, 0.5 in the mean (results/resolution). Other grammars are seldom learned between the same evaluations.
 SHARED = 0.5
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.registry import canonical
 from icy.core.text import words
+from icy.core.types import Options
 from icy.languages.names import short_name
 
 from .load import Results, long_of, records_in
@@ -27,7 +28,7 @@ def select(
     results: Results,
     models: Sequence[str] = (),
     grammars: Sequence[str] = (),
-    where: Mapping[str, Any] | None = None,
+    where: Options | None = None,
 ) -> Any:
     """Select some results; return what was given: a ProbeResult, records, or a long table.
 
@@ -90,7 +91,7 @@ def _matching(what: str, patterns: Sequence[str], names: Mapping[str, Sequence[s
     return found
 
 
-def _equal(long: pd.DataFrame, column: str, value: Any) -> pd.Series[bool]:
+def _equal(long: pd.DataFrame, column: str, value: object) -> pd.Series[bool]:
     column = column_of(column, long)
     if column not in long:
         raise unknown("column of results", column, [name for name in (*ROW, "side", "seed", "measure") if name in long])
@@ -104,7 +105,7 @@ def _equal(long: pd.DataFrame, column: str, value: Any) -> pd.Series[bool]:
     return reduce(or_, each.values(), whole)
 
 
-def _equal_to(values: pd.Series[Any], value: Any) -> pd.Series[bool]:
+def _equal_to(values: pd.Series[Any], value: object) -> pd.Series[bool]:
     """Return which rows of a column have one value."""
     import pandas as pd
 

@@ -15,7 +15,6 @@ import stat
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from icy.core.errors import InvalidSettingError, StoreError
 from icy.core.files import free_name, is_inside, require_room, write_atomically
@@ -171,7 +170,7 @@ class Store:
                 leave_out(path, error)
 
 
-def folder_of(given: Any) -> Path:
+def folder_of(given: object) -> Path:
     """Return the path of a results folder.
 
     Raises:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from icy.config.protocols import PROTOCOLS, EndToEndProtocol
 from icy.core.entry import JOB, SIDES
 from icy.core.errors import IcyError
 from icy.core.registry import registry
+from icy.core.types import Options
 
 from .record import Record, by_filing, config_text
 
@@ -44,7 +45,7 @@ def newest(records: Sequence[Record], asked: Versions = NONE) -> list[Record]:
     return list({config_text(record["config"]): record for record in current}.values())
 
 
-def versions_of(record: Mapping[str, Any]) -> dict[Part, str | None]:
+def versions_of(record: Options) -> dict[Part, str | None]:
     """Return the versions of model, grammar, protocol and kind of job that a record was measured with."""
     names = {"model": ("side", "model"), "grammar": ("grammar",), "protocol": ("protocol",)}
     if kind := record.get("kind"):

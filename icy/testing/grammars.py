@@ -12,8 +12,8 @@ import numpy as np
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.registry import SIDES, registry
 from icy.core.streams import stream
-from icy.grammars import Corruption, Table, grammar_sides
-from icy.grammars.base import base_messages
+from icy.grammars import Corruption, WordTable, grammar_sides
+from icy.grammars.grammar import base_messages
 from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
 
@@ -67,7 +67,7 @@ def check_base_messages_unchanged(case: GrammarCase) -> None:
     if not (isinstance(factory, type) and issubclass(factory, Corruption)):
         raise NotApplicable("the grammar is not a corruption of base messages")
     given = base_messages(case.space, case.vocab_size, case.word_length, case.seed)
-    before, table = given.copy(), Table(case.space, case.vocab_size, case.word_length, stream(case.seed, case.name))
+    before, table = given.copy(), WordTable(case.space, case.vocab_size, case.word_length, stream(case.seed, case.name))
     registry.get(case.name, "grammar").create().apply(given, table)
     require(np.array_equal(given, before), "`apply` changed the base messages in place; work on a copy.")
 

@@ -15,7 +15,7 @@ from icy.core.errors import IcyError, IncompatibleError
 from icy.core.representations import one_hot
 from icy.core.streams import stream
 from icy.languages.meanings import MeaningSpace
-from icy.models.factory import create
+from icy.models.creation import create
 from icy.training.learners import Learner, accuracy
 from icy.training.probabilities import are_probabilities, sentence_on
 

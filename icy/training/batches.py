@@ -12,7 +12,7 @@ from icy.core.streams import stream_key
 from icy.languages.language import Language
 from icy.languages.meanings import IntArray, MeaningSpace
 from icy.languages.splits import Split
-from icy.models.native import core
+from icy.models.native import calls
 
 PURPOSES = ("training", "check", "report", "report on training", "noise")
 UNIFORM_BITS = 31  # of a draw: the bias of one of n is below n / 2^31
@@ -94,7 +94,7 @@ class Batches:
         self._first_row = torch.arange(len(languages), device=device) * self.space.size
         self._place = self.space.values ** torch.arange(self.space.attributes - 1, -1, -1, device=device)
         plain = split is None and device.type == "cpu" and self._tables.dtype == torch.uint8
-        self._native = plain and core.available()
+        self._native = plain and calls.available()
         self._pools = None if split is None else _pools(self.space, distinct, split, device)
 
     def batches(
@@ -116,7 +116,7 @@ class Batches:
             seed_of, first_row = seed_of[index], first_row[index]
         if self._native:
             space, keys = self.space, self._keys[purpose][seed_of]
-            return core.draw(keys, first_row, self._tables, first, count, size, space.attributes, space.values)
+            return calls.draw(keys, first_row, self._tables, first, count, size, space.attributes, space.values)
         meanings = self._meanings(purpose, first, count, size).transpose(0, 1)[:, seed_of]
         rows = (meanings * self._place).sum(-1) + first_row[:, None]
         return meanings, self._tables[rows].long()  # tables are stored small, but nn.Embedding takes no 8-bit tokens

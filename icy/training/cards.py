@@ -10,10 +10,10 @@ from typing import Any, ClassVar, Self
 from torch import Tensor
 
 from icy.core.errors import StoreError
-from icy.records.kept import Facts, chosen, distinctions, kept_records, require_one
 from icy.records.long_table import SYNONYMS
 from icy.records.pack import file_in
 from icy.records.record import Record, model_file
+from icy.records.saved_models import Facts, chosen, distinctions, kept_records, require_one
 
 from .weights import card_of_file, unpack_weights
 
@@ -97,7 +97,7 @@ def _card(record: Record) -> dict[str, Any]:
 
 
 def facts_of_card(card: Mapping[str, Any]) -> Facts:
-    """Return the facts of a card by the names that `icy.records.kept.facts_of` gives them, inner ones included."""
+    """Return the facts of a card by the names of `icy.records.saved_models.facts_of`, inner ones included."""
     found: dict[str, Any] = {}
     for name, value in card.items():
         found |= facts_of_card(value) if isinstance(value, Mapping) else {name: value}

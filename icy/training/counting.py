@@ -13,7 +13,7 @@ from torch.utils.flop_counter import flop_registry
 from icy.config.settings import TrainingSettings
 from icy.core.checks import FIRST_SEED
 from icy.core.noise import Noise
-from icy.models.factory import COPIES
+from icy.models.creation import COPIES
 
 from .engine import make_model, representation_of
 from .learners import supervised_loss

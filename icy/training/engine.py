@@ -15,7 +15,7 @@ from icy.core.devices import make_current
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.representations import VOCABULARY, WITH_START, Representation, get_representation, without_start
 from icy.core.streams import stream_key
-from icy.models.factory import create
+from icy.models.creation import create
 from icy.records.record import FAILURES
 
 from .batches import Batches

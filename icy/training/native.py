@@ -13,7 +13,7 @@ from icy.core import native
 from icy.core.errors import IncompatibleError
 from icy.core.native.arguments import address
 from icy.core.representations import WITH_START, Answering, Discrete, Gumbel, Soft
-from icy.models.native import core
+from icy.models.native import calls
 from icy.models.native.builder import NotNativeError
 from icy.models.native.program import Layout, Program
 from icy.models.native.verify import require_same
@@ -46,13 +46,13 @@ class NativeLearner:
         self, models: Sequence[nn.Module], loss: Loss, settings: TrainingSettings, device: torch.device, sample: Tensor
     ) -> None:
         _refuse(models[0], device)
-        if settings.optimizer not in core.OPTIMIZERS:
+        if settings.optimizer not in calls.OPTIMIZERS:
             raise IncompatibleError(f"they have no {settings.optimizer}")
         try:
             self._training = Program(models[0], sample[0], training=True, gradient=True)
             self._evaluation = Program(models[0], sample[0], training=False, gradient=False)
             self._loss = native_loss(loss, self._training)
-            self._caller = core.Caller()
+            self._caller = calls.Caller()
             for program, training in ((self._training, True), (self._evaluation, False)):
                 require_same(self._caller, program, models[0], training)
         except NotNativeError as error:
@@ -73,8 +73,8 @@ class NativeLearner:
         """Update once per batch."""
         inputs, targets, keys = (x.long().contiguous() for x in (inputs, targets, keys))
         updates, replicates, batch = inputs.shape[:3]
-        loss = core.Loss.from_buffer_copy(self._loss)
-        if loss.kind != core.REINFORCE:
+        loss = calls.Loss.from_buffer_copy(self._loss)
+        if loss.kind != calls.REINFORCE:
             loss.scale /= batch
         losses = torch.empty(replicates, dtype=torch.float64, device="cpu")
         padded, examples = self._training.layout.padded, updates * replicates * batch
@@ -83,13 +83,13 @@ class NativeLearner:
             "first moments": self._moments[0],
             "second moments": self._moments[1],
         }
-        kind, rate = core.OPTIMIZERS[self._settings.optimizer], self._settings.learning_rate
-        optimizer = core.Optimizer(rate, self._settings.clip_norm or 0.0, self._updates, kind)
-        training = core.Training(
+        kind, rate = calls.OPTIMIZERS[self._settings.optimizer], self._settings.learning_rate
+        optimizer = calls.Optimizer(rate, self._settings.clip_norm or 0.0, self._updates, kind)
+        training = calls.NativeTraining(
             loss, optimizer, replicates, updates, batch, padded,
             *(address(tensor, "float32", replicates * padded, name) for name, tensor in weights.items()),
             None if self._trained is None else address(self._trained, "float32", padded, "trained"),
-            core.address_of_inputs(self._training, inputs, examples),
+            calls.address_of_inputs(self._training, inputs, examples),
             address(targets, "int64", examples * self._training.places, "targets"),
             address(keys, "int64", updates * replicates, "keys"), losses.data_ptr(),
         )  # fmt: skip
@@ -151,8 +151,8 @@ def require_native(device: torch.device) -> None:
     """
     if device.type != "cpu":
         raise IncompatibleError("they run on the CPU only")
-    if not core.available():
-        raise IncompatibleError(str(native.why_not(core.PACKAGE)))
+    if not calls.available():
+        raise IncompatibleError(str(native.why_not(calls.PACKAGE)))
 
 
 def _refuse(model: nn.Module, device: torch.device) -> None:
@@ -174,7 +174,7 @@ def _trained(layout: Layout) -> Tensor:
     )
 
 
-def native_loss(loss: Loss, program: Program) -> core.Loss:
+def native_loss(loss: Loss, program: Program) -> calls.Loss:
     """Return a supervised loss of icy's representations as the compiled code has it, for a batch of one example.
 
     Raises:
@@ -189,11 +189,11 @@ def native_loss(loss: Loss, program: Program) -> core.Loss:
     if side is None or not (soft or kind in (Gumbel, Discrete)):
         raise NotNativeError("its loss is not one that they know")
     if soft:
-        return core.Loss(core.CROSS_ENTROPY, places, choices, 1 / places if side == "sender" else 1.0, 1.0, 0.0, 0.0)
+        return calls.Loss(calls.CROSS_ENTROPY, places, choices, 1 / places if side == "sender" else 1.0, 1.0, 0.0, 0.0)
     if isinstance(representation, Gumbel):
         exact = side == "receiver" and representation.least_squares
-        code = core.LEAST_SQUARES if exact else core.STRAIGHT_THROUGH
-        return core.Loss(code, places, choices, 1 / (places * choices), representation.temperature, 0.0, 0.0)
+        code = calls.LEAST_SQUARES if exact else calls.STRAIGHT_THROUGH
+        return calls.Loss(code, places, choices, 1 / (places * choices), representation.temperature, 0.0, 0.0)
     assert isinstance(representation, Discrete)
     weights = representation.reward_weight, representation.entropy_weight
-    return core.Loss(core.REINFORCE, places, choices, 1.0, 1.0, *weights)
+    return calls.Loss(calls.REINFORCE, places, choices, 1.0, 1.0, *weights)

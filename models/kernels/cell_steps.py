@@ -10,13 +10,12 @@ derivatives are wanted: so nothing is kept for these.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from icy.core.fused import Fused, apply, differentiated, of_one_type
+from icy.core.fused import Context, Fused, Gradients, apply, differentiated, of_one_type
 from icy.core.tracing import traceable
 
 from . import triton_steps
@@ -72,11 +71,11 @@ class Tanh(Fused):
         return plain_tanh(x)
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    def setup_context(ctx: Context, inputs: tuple[Tensor, ...], output: Tensor) -> None:
         ctx.save_for_backward(output)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
+    def backward(ctx: Context, grad: Tensor) -> Gradients:
         (y,) = ctx.saved_tensors
         return torch.addcmul(grad, grad * y, y, value=-1)
 
@@ -95,11 +94,11 @@ class Mix(Fused):
         return torch.lerp(a, b, s)
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    def setup_context(ctx: Context, inputs: tuple[Tensor, ...], output: Tensor) -> None:
         ctx.save_for_backward(*inputs)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
+    def backward(ctx: Context, grad: Tensor) -> Gradients:
         a, b, s = ctx.saved_tensors
         if (fused := triton_steps.mix_backward(grad, a, b, s)) is not None:
             return fused
@@ -131,7 +130,7 @@ class GRUStep(Fused):
         return (torch.lerp(n, h, z),)
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    def setup_context(ctx: Context, inputs: tuple[Tensor, ...], output: Tensor) -> None:
         from_input, from_state, h = inputs
         _, rz, n = output
         ctx.set_materialize_grads(False)
@@ -139,7 +138,7 @@ class GRUStep(Fused):
         ctx.save_for_backward(from_state, h, rz, n)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor | None, of_rz: Tensor | None, of_n: Tensor | None) -> Any:
+    def backward(ctx: Context, grad: Tensor | None, of_rz: Tensor | None, of_n: Tensor | None) -> Gradients:
         from_state, h, rz, n = ctx.saved_tensors
         if grad is None or of_rz is not None or of_n is not None or differentiated():
             grad = torch.zeros_like(h) if grad is None else grad
@@ -205,7 +204,7 @@ class LSTMStep(Fused):
         return o.sigmoid() * plain_tanh(new_c), new_c
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    def setup_context(ctx: Context, inputs: tuple[Tensor, ...], output: Tensor) -> None:
         _, c = inputs
         _, _, activated, tanh_c = output
         ctx.set_materialize_grads(False)
@@ -213,12 +212,12 @@ class LSTMStep(Fused):
 
     @staticmethod
     def backward(
-        ctx: Any,
+        ctx: Context,
         grad_h: Tensor | None,
         grad_c: Tensor | None,
         of_activated: Tensor | None,
         of_tanh_c: Tensor | None,
-    ) -> Any:
+    ) -> Gradients:
         c, activated, tanh_c = ctx.saved_tensors
         if of_activated is not None or of_tanh_c is not None or differentiated():
             return _lstm_gradients(grad_h, grad_c, of_activated, of_tanh_c, c, activated, tanh_c)
@@ -279,14 +278,14 @@ class HighwayStep(Fused):
         return (torch.lerp(s, PLAIN[kind](candidate), gate.sigmoid()),)
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    def setup_context(ctx: Context, inputs: tuple[Tensor, ...], output: Tensor) -> None:
         _, s, ctx.kind = inputs
         _, gate, candidate = output
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(s, gate, candidate)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor | None, of_gate: Tensor | None, of_candidate: Tensor | None) -> Any:
+    def backward(ctx: Context, grad: Tensor | None, of_gate: Tensor | None, of_candidate: Tensor | None) -> Gradients:
         s, gate, candidate = ctx.saved_tensors
         if grad is None or of_gate is not None or of_candidate is not None or differentiated():
             grad = torch.zeros_like(s) if grad is None else grad
@@ -331,11 +330,11 @@ class SRUStep(Fused):
         return torch.lerp(x, PLAIN[kind](new_c), r), new_c
 
     @staticmethod
-    def inputs(ctx: Any) -> Sequence[Any]:
+    def inputs(ctx: Context) -> Sequence[object]:
         return *ctx.saved_tensors[:3], ctx.kind
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    def setup_context(ctx: Context, inputs: tuple[Tensor, ...], output: Tensor) -> None:
         gates, weight, c, ctx.kind = inputs
         _, new_c, f, r = output
         ctx.mark_non_differentiable(f, r)
@@ -343,7 +342,7 @@ class SRUStep(Fused):
         ctx.save_for_backward(gates, weight, c, new_c, f, r)
 
     @staticmethod
-    def backward(ctx: Any, grad_h: Tensor | None, grad_c: Tensor | None, *_: Any) -> Any:
+    def backward(ctx: Context, grad_h: Tensor | None, grad_c: Tensor | None, *_: object) -> Gradients:
         gates, weight, c, new_c, f, r = ctx.saved_tensors
         size = c.shape[-1]
         to_gates = torch.zeros(*c.shape[:-1], 4 * size, dtype=c.dtype, device=c.device)
@@ -369,7 +368,7 @@ class SRUStep(Fused):
         return _reduced(to_gates, gates.shape), to_weight, to_c, None
 
 
-class StopGate(Fused):
+class StopGateStep(Fused):
     """sigmoid(h . weight + bias), one number per row: `h` [..., rows, E], `weight` [..., 1, E], `bias` [..., 1, 1]."""
 
     generate_vmap_rule = True
@@ -386,13 +385,13 @@ class StopGate(Fused):
         return torch.sigmoid((h * weight).sum(-1, keepdim=True) + bias)
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    def setup_context(ctx: Context, inputs: tuple[Tensor, ...], output: Tensor) -> None:
         h, weight, bias = inputs
         ctx.bias_shape = bias.shape
         ctx.save_for_backward(h, weight, output)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
+    def backward(ctx: Context, grad: Tensor) -> Gradients:
         h, weight, s = ctx.saved_tensors
         if (fused := triton_steps.stop_backward(grad, s, h, weight)) is not None:
             return fused
@@ -458,6 +457,6 @@ def damp(x: Units, s: Stops) -> Units:
 
 @traceable
 def stop_gate(h: Units, weight: Weight, bias: Bias) -> Stops:
-    """Return sigmoid(h . weight + bias), one number per row; see StopGate."""
-    s: Tensor = apply(StopGate, h, weight, bias)
+    """Return sigmoid(h . weight + bias), one number per row; see StopGateStep."""
+    s: Tensor = apply(StopGateStep, h, weight, bias)
     return s

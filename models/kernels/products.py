@@ -8,13 +8,11 @@ are multiplied one by one, in memory of their own.
 A stack of one goes by another way than those of several, too: see GradientLearner, whose stacks are never of one.
 """
 
-from typing import Any
-
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from icy.core.fused import Fused, apply
+from icy.core.fused import Context, Fused, Gradients, apply
 
 LINE = 16  # numbers of a line of the cache, in single precision
 
@@ -67,7 +65,7 @@ class _OneByOne(Fused):
     """a @ b + addend, item by item, forward and back."""
 
     @staticmethod
-    def forward(ctx: Any, a: Tensor, b: Tensor, addend: Tensor | None) -> Tensor:
+    def forward(ctx: Context, a: Tensor, b: Tensor, addend: Tensor | None) -> Tensor:
         ctx.save_for_backward(a, b)
         ctx.addend = None if addend is None else addend.shape
         found = _one_by_one(a, b)
@@ -78,7 +76,7 @@ class _OneByOne(Fused):
         return torch.bmm(a, b) if addend is None else torch.baddbmm(addend, a, b)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
+    def backward(ctx: Context, grad: Tensor) -> Gradients:
         a, b = ctx.saved_tensors
         to_a = _one_by_one(grad, b.mT) if ctx.needs_input_grad[0] else None
         to_b = _one_by_one(a.mT, grad) if ctx.needs_input_grad[1] else None

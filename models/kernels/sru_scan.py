@@ -6,13 +6,13 @@ on a CPU, where memory access is expensive, for as many steps as fit in the cach
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from icy.core.fused import Fused, apply
+from icy.core.fused import Context, Fused, Gradients, apply
 
 from .cell_steps import plain_tanh
 from .products import add_product, put_product
@@ -74,7 +74,7 @@ class _SRUScan(Fused):
 
     @staticmethod
     def forward(
-        ctx: Any,
+        ctx: Context,
         x: Tensor | None,
         matrix: Tensor | None,
         bias: Tensor,
@@ -126,11 +126,11 @@ class _SRUScan(Fused):
         return torch.stack(outputs, 1) if has_r else c
 
     @staticmethod
-    def inputs(ctx: Any) -> Sequence[Any]:
+    def inputs(ctx: Context) -> Sequence[object]:
         return *ctx.saved_tensors[:5], *ctx.settings
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
+    def backward(ctx: Context, grad: Tensor) -> Gradients:
         x, matrix, _, weight, _, *kept = ctx.saved_tensors
         back = _Backward(_Run(*kept), weight, grad, x, _blocks(matrix, weight), ctx.needs_input_grad[0])
         for slab in reversed(_slabs(back.run)):

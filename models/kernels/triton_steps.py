@@ -72,7 +72,7 @@ def suits(*tensors: Float[Tensor, "..."]) -> bool:
     return not failed and _functorch.maybe_current_level() is None and _kernels() is not None
 
 
-def launch(kernel: str, programs: tuple[int, int], *arguments: Any, **constants: Any) -> None:
+def launch(kernel: str, programs: tuple[int, int], *arguments: Any, **constants: object) -> None:
     """Run a kernel of triton_kernels on the device of its first argument.
 
     Raises:
@@ -237,7 +237,7 @@ def mix_backward(grad: Units, a: Units, b: Units, s: Stops) -> tuple[Units, Unit
 
 @_where_possible
 def stop_forward(h: Units, weight: Weight, bias: Bias) -> Stops:
-    """Return what StopGate.forward does: s."""
+    """Return what StopGateStep.forward does: s."""
     operands = _Operands(h).read(h, weight, bias)
     (s,) = operands.write(1)
     operands.launch("stop_forward")

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from .memory import BLOCK, At, Code, Field, Operation, Slab, Space, padded
-from .values import Panel, Steps, Stops, Tokens, Turned, Value, View, Weights, Zero
+from .slabs import BLOCK, At, Code, Field, Operation, Slab, Space, padded
+from .values import MatrixView, RowPanel, Steps, Stops, Tokens, Turned, Value, Weights, Zero
 
 FACTORS = 6  # of one LINEAR
 GAP = 32  # numbers between slabs, so that equal columns of panels do not meet in the same lines of the cache
@@ -47,9 +47,9 @@ class Builder:
     def __post_init__(self) -> None:
         self._back: list[Callable[[], None]] = []  # of the chunks
         self._back_fixed: list[Callable[[], None]] = []
-        self._panels: dict[object, Panel] = {}
+        self._panels: dict[object, RowPanel] = {}
         self._packs: dict[object, Slab] = {}
-        self._products: dict[Panel, list[_Product]] = {}  # those that wrote a panel
+        self._products: dict[RowPanel, list[_Product]] = {}  # those that wrote a panel
 
     # -- memory --------------------------------------------------------------------------------------------------------
 
@@ -67,9 +67,9 @@ class Builder:
         (self.tape if of_chunk else self.gradients if gradient else self.fixed).append(slab)
         return slab
 
-    def panel(self, rows: int | None, columns: Sequence[int], trained: bool) -> Panel:
+    def panel(self, rows: int | None, columns: Sequence[int], trained: bool) -> RowPanel:
         """Make a panel."""
-        return Panel(rows, [self.slab(rows, c) for c in columns], list(columns), trained and self.trained)
+        return RowPanel(rows, [self.slab(rows, c) for c in columns], list(columns), trained and self.trained)
 
     def emit(self, code: Code, rows: int | None, *fields: Field, back: bool = False, lists: object = None) -> Operation:
         """Add an operation to what runs for each chunk, or if `rows` is a number to what runs once."""
@@ -93,14 +93,14 @@ class Builder:
 
     # -- gradients -----------------------------------------------------------------------------------------------------
 
-    def into(self, panel: Panel) -> tuple[list[Slab], bool]:
+    def into(self, panel: RowPanel) -> tuple[list[Slab], bool]:
         """Return where a gradient of a panel goes, and whether it adds to what is there."""
         if panel.grads is None:
             panel.grads = [self.slab(panel.rows, c, gradient=True) for c in panel.columns]
             return panel.grads, panel.rows is not None
         return panel.grads, True
 
-    def scratch(self, panel: Panel) -> tuple[list[Slab], bool]:
+    def scratch(self, panel: RowPanel) -> tuple[list[Slab], bool]:
         """Return where a gradient goes, which of an untrained panel is nowhere in particular."""
         return self.into(panel) if panel.trained else ([self.slab(panel.rows, c) for c in panel.columns], False)
 
@@ -111,7 +111,7 @@ class Builder:
             return stops.grad, False
         return stops.grad, True
 
-    def hand(self, panel: Panel, grads: list[Slab], back_rows: int | None) -> None:
+    def hand(self, panel: RowPanel, grads: list[Slab], back_rows: int | None) -> None:
         """Hand a finished gradient to a panel, whose only user it comes from, or add it."""
         if not panel.trained:
             return
@@ -124,9 +124,9 @@ class Builder:
 
     # -- views as panels -----------------------------------------------------------------------------------------------
 
-    def as_panel(self, value: Value, parts: int = 1) -> Panel:
+    def as_panel(self, value: Value, parts: int = 1) -> RowPanel:
         """Return a panel of a value with so many parts of equal size."""
-        if isinstance(value, Panel):
+        if isinstance(value, RowPanel):
             if parts != 1 and len(value.slabs) != parts:
                 raise NotNativeError(f"a panel of {len(value.slabs)} parts where {parts} are needed")
             return value
@@ -134,21 +134,21 @@ class Builder:
             return self._zeros(value, parts)
         if isinstance(value, (Weights, Tokens)):
             return self._input(value)
-        if not isinstance(value, View):
+        if not isinstance(value, MatrixView):
             raise NotNativeError(f"{type(value).__name__.lower()} where rows are needed")
         key = (value, parts)
         if key not in self._panels:
             self._panels[key] = self._copied(value, parts)
         return self._panels[key]
 
-    def examples(self, value: Value) -> Panel:
+    def examples(self, value: Value) -> RowPanel:
         """Return a value as a panel of one part with a row for each example, for what reads no other."""
         panel = self.as_panel(value)
         if panel.rows is not None or len(panel.slabs) != 1:
             raise NotNativeError("one row for all examples, or rows in parts, where each example has its own")
         return panel
 
-    def _copied(self, view: View, parts: int) -> Panel:
+    def _copied(self, view: MatrixView, parts: int) -> RowPanel:
         size = view.columns // parts
         panel = self.panel(view.rows, [size] * parts, view.trained)
         panel.users = 1 << 20
@@ -169,13 +169,13 @@ class Builder:
             self.on_the_way_back(view.rows, back)
         return panel
 
-    def _zeros(self, value: Zero, parts: int) -> Panel:
+    def _zeros(self, value: Zero, parts: int) -> RowPanel:
         panel = self.panel(value.rows, [value.columns // parts] * parts, False)
         for slab, columns in zip(panel.slabs, panel.columns, strict=True):
             self.emit(Code.FILL, value.rows, columns, slab, 0.0)
         return panel
 
-    def _input(self, value: Weights | Tokens) -> Panel:
+    def _input(self, value: Weights | Tokens) -> RowPanel:
         """Return the weights over symbols of a place of the input."""
         if value in self._panels:
             return self._panels[value]
@@ -193,7 +193,7 @@ class Builder:
         self._panels[value] = panel
         return panel
 
-    def scaled(self, x: Panel, factor: float) -> Panel:
+    def scaled(self, x: RowPanel, factor: float) -> RowPanel:
         """Return a panel times a number."""
         out = self.panel(x.rows, x.columns, x.trained)
         for p, columns in enumerate(x.columns):
@@ -225,7 +225,7 @@ class Builder:
         if key not in self._packs:
             inner, outer = (columns, depth) if turned else (depth, columns)
             to = self._slab(False, inner * padded(outer), False)
-            if isinstance(matrix, View):
+            if isinstance(matrix, MatrixView):
                 at = matrix.at(first, part * columns)
                 by_row, by_column = matrix.by_row, matrix.by_column
                 if turned:
@@ -233,7 +233,7 @@ class Builder:
                 fields: list[Field] = [at, by_row, by_column, 0, False]
             else:
                 panel, flipped = (matrix.panel, True) if isinstance(matrix, Turned) else (matrix, False)
-                assert isinstance(panel, Panel)
+                assert isinstance(panel, RowPanel)
                 assert panel.rows is not None
                 if flipped and (first or part):
                     raise NotNativeError("a part of a transposed product")
@@ -252,7 +252,7 @@ class Builder:
             return self.embedded(x, matrix, addend, parts)
         return self.product([(x, matrix)], addend, parts)
 
-    def product(self, factors: list[tuple[Value, Value]], addend: Value | None, parts: int) -> Panel:
+    def product(self, factors: list[tuple[Value, Value]], addend: Value | None, parts: int) -> RowPanel:
         """Return the sum of products x @ matrix, plus a row or a panel."""
         width = columns_of(factors[0][1])
         size = width // parts
@@ -265,7 +265,7 @@ class Builder:
         under = addend if addend is not None and bias is None else None
         out, first = self._target(rows, size, parts, under, trained)
         shift = None if bias is None or isinstance(bias, Zero) else self.as_panel(bias, parts)
-        earlier = self._products.get(under, []) if isinstance(under, Panel) and out.slabs is under.slabs else []
+        earlier = self._products.get(under, []) if isinstance(under, RowPanel) and out.slabs is under.slabs else []
         written = self._products[out] = []
         for part in range(parts):
             named = [
@@ -294,20 +294,20 @@ class Builder:
 
     def _target(
         self, rows: int | None, size: int, parts: int, under: Value | None, trained: bool
-    ) -> tuple[Panel, bool]:
+    ) -> tuple[RowPanel, bool]:
         """Return the panel that a product is written to, and whether it adds to what is there."""
         if under is None or isinstance(under, Zero):
             return self.panel(rows, [size] * parts, trained), False
         below = self.as_panel(under, parts)
         if below.users == 1 and below.rows == rows and not below.kept:
-            return Panel(rows, below.slabs, below.columns, trained), True
+            return RowPanel(rows, below.slabs, below.columns, trained), True
         out = self.panel(rows, [size] * parts, trained)
         for slab, to, columns in zip(below.slabs, out.slabs, below.columns, strict=True):
             self.emit(Code.COPY, rows, columns, slab, to, 1.0, False)
         return out, True
 
     def _product_back(
-        self, out: Panel, live: list[tuple[Panel, Value]], shift: Panel | None, under: Value | None, size: int
+        self, out: RowPanel, live: list[tuple[RowPanel, Value]], shift: RowPanel | None, under: Value | None, size: int
     ) -> None:
         if out.grads is None:
             return
@@ -338,7 +338,7 @@ class Builder:
             to, _ = self.into(shift)
             for grad, total in zip(out.grads, to, strict=True):
                 self.emit(Code.ADD_ROWS, rows, grad, size, total, back=True)
-        if isinstance(under, Panel):
+        if isinstance(under, RowPanel):
             self.hand(under, out.grads, rows)
 
     def _outer(
@@ -348,7 +348,7 @@ class Builder:
         if not _trained(matrix):
             return
         left, right = (x, columns), (grad, size)
-        if isinstance(matrix, View):
+        if isinstance(matrix, MatrixView):
             at = matrix.at(start, part * size, Space.GRADIENTS)
             if matrix.by_column == 1:
                 target: list[Field] = [at, matrix.by_row, 0]
@@ -359,7 +359,7 @@ class Builder:
                 raise NotNativeError("a matrix whose rows and columns are both spread out")
         else:
             panel = matrix.panel if isinstance(matrix, Turned) else matrix
-            assert isinstance(panel, Panel)
+            assert isinstance(panel, RowPanel)
             assert panel.rows is not None
             to, _ = self.into(panel)
             if isinstance(matrix, Turned):
@@ -369,7 +369,7 @@ class Builder:
                 target = [At(to[part], start * BLOCK), 0, panel.rows * BLOCK]
         self.emit(Code.OUTER, rows, *left, *right, *target, back=True)
 
-    def embedded(self, tokens: Tokens, table: Value, addend: Value | None, parts: int) -> Panel:
+    def embedded(self, tokens: Tokens, table: Value, addend: Value | None, parts: int) -> RowPanel:
         """Return the sum of the rows of a table that tokens choose, plus a row."""
         panel = self.as_panel(table, parts) if not isinstance(table, Turned) else None
         if panel is None or panel.rows is None:
@@ -401,7 +401,7 @@ class Builder:
         return out
 
 
-def _parts(panel: Panel) -> list[tuple[Slab, int, int]]:
+def _parts(panel: RowPanel) -> list[tuple[Slab, int, int]]:
     """Return slab, columns and first column of each part."""
     first, found = 0, []
     for slab, columns in zip(panel.slabs, panel.columns, strict=True):
@@ -421,7 +421,7 @@ def _rows(value: Value) -> int | None:
 
 
 def columns_of(value: Value) -> int:
-    if isinstance(value, Panel):
+    if isinstance(value, RowPanel):
         return value.width
     if isinstance(value, Turned):
         return value.panel.rows or 0

@@ -3,29 +3,30 @@
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from jaxtyping import Shaped
 from torch import Tensor
 
 from icy.core.representations import without_start
+from icy.core.types import AnyFunction
 
 from .builder import Builder, NotNativeError, columns_of
-from .memory import Space
-from .trace import Node, Output, Trace
-from .values import Kernel, Panel, Steps, Stops, Tokens, Turned, Value, View, Weights, Zero
+from .slabs import Space
+from .trace import Node, Trace, TracedOutput
+from .values import Kernel, MatrixView, RowPanel, Steps, Stops, Tokens, Turned, Value, Weights, Zero
 
 MOST_CHOICES = 1024
 
-Handler = Callable[..., Any]
-HANDLERS: dict[Any, Handler] = {}
+Handler = AnyFunction
+HANDLERS: dict[object, Handler] = {}
 TURN = Tensor.mT.__get__  # type: ignore[attr-defined]
 # How many parts a function needs its arguments in, given the parts of its result.
-DEMANDS: dict[Any, Callable[[Node, int], list[tuple[Any, int]]]] = {}
+Rule = Callable[[Node, int], list[tuple[object, int]]]
+DEMANDS: dict[object, Rule] = {}
 
 
-def lowers(*functions: Any) -> Callable[[Handler], Handler]:
+def lowers(*functions: object) -> Callable[[Handler], Handler]:
     """Register what lowers a call of these functions."""
 
     def register(handler: Handler) -> Handler:
@@ -35,10 +36,10 @@ def lowers(*functions: Any) -> Callable[[Handler], Handler]:
     return register
 
 
-def demands(*functions: Any) -> Callable[[Any], Any]:
+def demands(*functions: object) -> Callable[[Rule], Rule]:
     """Register which parts these functions need."""
 
-    def register(rule: Any) -> Any:
+    def register(rule: Rule) -> Rule:
         DEMANDS.update(dict.fromkeys(functions, rule))
         return rule
 
@@ -46,10 +47,10 @@ def demands(*functions: Any) -> Callable[[Any], Any]:
 
 
 @dataclass
-class Scores:
+class ScorePlace:
     """Where a program leaves the scores of one place: a panel, and the first column in it."""
 
-    panel: Panel
+    panel: RowPanel
     first: int
 
 
@@ -70,27 +71,27 @@ class Lowering:
         self._live = _reached(traced.result.node, self._nodes)
         self._users = Counter(self._same(o) for n in self._live for o in n.outputs())
         self._parts = self._demanded()
-        self._values: dict[Output, Value] = {}
+        self._values: dict[TracedOutput, Value] = {}
         self._known: set[int] = set()
-        self.attended: Counter[Panel] = Counter()  # attentions that read a panel
-        self.asking: Counter[Panel] = Counter()  # attentions whose queries it has and that have not gone back yet
-        self.queries_unwritten: set[Panel] = set()  # which have gradients, but of their queries not yet
+        self.attended: Counter[RowPanel] = Counter()  # attentions that read a panel
+        self.asking: Counter[RowPanel] = Counter()  # attentions whose queries it has and that have not gone back yet
+        self.queries_unwritten: set[RowPanel] = set()  # which have gradients, but of their queries not yet
 
-    def _same(self, output: Output) -> Output:
-        return Output(self._nodes[output.node], output.item)
+    def _same(self, output: TracedOutput) -> TracedOutput:
+        return TracedOutput(self._nodes[output.node], output.item)
 
-    def _demanded(self) -> dict[Output, int]:
-        parts: dict[Output, int] = {}
+    def _demanded(self) -> dict[TracedOutput, int]:
+        parts: dict[TracedOutput, int] = {}
         for node in reversed(self._live):
-            wanted = max((parts.get(Output(node, i), 1) for i in range(len(node.results))), default=1)
+            wanted = max((parts.get(TracedOutput(node, i), 1) for i in range(len(node.results))), default=1)
             rule = DEMANDS.get(node.function)
             for argument, number in rule(node, wanted) if rule else ():
-                if isinstance(argument, Output):
+                if isinstance(argument, TracedOutput):
                     key = self._same(argument)
                     parts[key] = max(parts.get(key, 1), number)
         return parts
 
-    def run(self) -> list[Scores]:
+    def run(self) -> list[ScorePlace]:
         """Lower everything, and return where the scores are."""
         for node in self._live:
             self._lower(node)
@@ -99,14 +100,14 @@ class Lowering:
 
     def _lower(self, node: Node) -> None:
         if node.function is None:
-            self._values[Output(node)] = self._leaf(node)
+            self._values[TracedOutput(node)] = self._leaf(node)
             return
         handler = HANDLERS.get(node.function)
         if handler is None:
             raise NotNativeError(f"it calls {_name(node)}")
         if node.function not in SEEN_OTHERWISE:
             self._check_widths(node)
-        parts = self._parts.get(Output(node), 1)
+        parts = self._parts.get(TracedOutput(node), 1)
         arguments = [self._argument(a) for a in node.args]
         named = {name: self._argument(value) for name, value in node.kwargs.items()}
         try:
@@ -114,9 +115,9 @@ class Lowering:
         except (AssertionError, AttributeError, IndexError, TypeError, ValueError) as error:
             raise NotNativeError(f"it calls {_name(node)} otherwise than icy's models do") from error
         for i, value in enumerate(found if isinstance(found, tuple) else (found,)):
-            output = Output(node, i)
+            output = TracedOutput(node, i)
             for one in value.steps if isinstance(value, Steps) else [value]:
-                if isinstance(one, (Panel, Stops)):
+                if isinstance(one, (RowPanel, Stops)):
                     self._use(one, self._users[output])
             self._values[output] = value
 
@@ -128,13 +129,13 @@ class Lowering:
             if widths - {output.tensor.shape[-1] if output.tensor.dim() else 1}:
                 raise NotNativeError(f"it calls {_name(node)} with rows that it has cut into others")
 
-    def _use(self, value: Panel | Stops, users: int) -> None:
+    def _use(self, value: RowPanel | Stops, users: int) -> None:
         """Count the users of a value; what is new has as many as it says for each function that reads it."""
         value.users = value.users + users - 1 if id(value) in self._known else value.users * users
         self._known.add(id(value))
 
-    def _argument(self, value: Any) -> Any:
-        if isinstance(value, Output):
+    def _argument(self, value: object) -> object:
+        if isinstance(value, TracedOutput):
             return self._values[self._same(value)]
         if isinstance(value, (list, tuple)):
             return [self._argument(v) for v in value]
@@ -144,15 +145,14 @@ class Lowering:
         (tensor,) = node.results
         if not node.name:
             return self._input(tensor)
-        found: Value = matrix_of(Space.PARAMETERS, self._offsets[node.name], tensor, node.name not in self._frozen)
-        return found
+        return matrix_of(Space.PARAMETERS, self._offsets[node.name], tensor, node.name not in self._frozen)
 
     def _input(self, tensor: Tensor) -> Value:
         if tensor.is_floating_point():
             return Steps([Weights(place, tensor.shape[-1]) for place in range(tensor.shape[-2])])
         return Tokens(0, tensor.shape[-1], 0)
 
-    def _constant(self, tensor: Tensor) -> Any:
+    def _constant(self, tensor: Tensor) -> MatrixView | Kernel:
         """Return a plain tensor as a matrix of constants; if it has the rows of the batch, as one row."""
         if not tensor.is_floating_point():
             raise NotNativeError("it uses whole numbers of its own")
@@ -164,7 +164,7 @@ class Lowering:
         self.builder.constants += tensor.flatten().tolist()
         return matrix_of(Space.CONSTANTS, offset, tensor.contiguous(), False)
 
-    def _scores(self, found: Value, shape: torch.Size) -> list[Scores]:
+    def _scores(self, found: Value, shape: torch.Size) -> list[ScorePlace]:
         places, choices = shape[-2:]
         if choices > MOST_CHOICES:
             raise NotNativeError(f"it has more than {MOST_CHOICES} choices")
@@ -174,11 +174,11 @@ class Lowering:
                 raise NotNativeError("its scores are not one per place")
             # A loss writes the gradient of each place, so that no two may have the same.
             alone = [p if n == panels.index(p) else self.builder.scaled(p, 1.0) for n, p in enumerate(panels)]
-            return [Scores(panel, 0) for panel in alone]
+            return [ScorePlace(panel, 0) for panel in alone]
         panel = self.builder.as_panel(found)
         if _unlike_scores(panel, places * choices):
             raise NotNativeError("its scores are no product")
-        return [Scores(panel, place * choices) for place in range(places)]
+        return [ScorePlace(panel, place * choices) for place in range(places)]
 
 
 def _name(node: Node) -> str:
@@ -187,24 +187,24 @@ def _name(node: Node) -> str:
 
 def _width_of(value: Value) -> int | None:
     """Return the columns of a value, where it has a fixed number of them."""
-    if isinstance(value, (Panel, Zero, View, Turned)):
-        return value.width if isinstance(value, Panel) else columns_of(value)
+    if isinstance(value, (RowPanel, Zero, MatrixView, Turned)):
+        return value.width if isinstance(value, RowPanel) else columns_of(value)
     if isinstance(value, Tokens):
         return value.places * (value.values or 1)
     return value.values if isinstance(value, Weights) else None
 
 
-def _unlike_scores(panel: Panel, columns: int) -> bool:
+def _unlike_scores(panel: RowPanel, columns: int) -> bool:
     return panel.rows is not None or len(panel.slabs) != 1 or panel.width != columns
 
 
 def _unique(traced: Trace) -> dict[Node, Node]:
     """Map each node to the first that computes the same, where that is only a matter of how a tensor is seen."""
-    seen: dict[Any, Node] = {}
+    seen: dict[object, Node] = {}
     found: dict[Node, Node] = {}
 
-    def key(value: Any) -> Any:
-        if isinstance(value, Output):
+    def key(value: object) -> object:
+        if isinstance(value, TracedOutput):
             return (id(found[value.node]), value.item)
         if isinstance(value, (list, tuple)):
             return tuple(map(key, value))
@@ -228,7 +228,7 @@ def _reached(last: Node, nodes: dict[Node, Node]) -> list[Node]:
     return order[::-1]
 
 
-def matrix_of(space: Space, offset: int, tensor: Shaped[Tensor, "..."], trained: bool) -> Any:
+def matrix_of(space: Space, offset: int, tensor: Shaped[Tensor, "..."], trained: bool) -> MatrixView | Kernel:
     """Return a tensor that stands somewhere as a matrix, or as the matrices of a convolution."""
     shape = tensor.shape
     while len(shape) > 2 and shape[0] == 1:
@@ -236,12 +236,12 @@ def matrix_of(space: Space, offset: int, tensor: Shaped[Tensor, "..."], trained:
     if len(shape) == 3:  # a convolution's
         size = shape[1] * shape[2]
         return Kernel(
-            [View(space, offset + k * size, shape[1], shape[2], shape[2], 1, trained) for k in range(shape[0])]
+            [MatrixView(space, offset + k * size, shape[1], shape[2], shape[2], 1, trained) for k in range(shape[0])]
         )
     if len(shape) > 2:
         raise NotNativeError("a tensor of more than three axes")
     rows, columns = (1, *shape)[-2:] if len(shape) else (1, 1)
-    return View(space, offset, rows, columns, columns, 1, trained)
+    return MatrixView(space, offset, rows, columns, columns, 1, trained)
 
 
 SHAPED = {

@@ -1,8 +1,7 @@
-"""A model run by native cores inside PyTorch, for losses that compiled code does not know."""
+"""A model run by a native program inside PyTorch, for losses that compiled code does not know."""
 
 import copy
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import torch
 from jaxtyping import Float, Shaped
@@ -12,7 +11,7 @@ from torch.nn import functional as F
 from icy.core.errors import IncompatibleError
 from icy.core.noise import current_noise
 
-from .core import Caller, Core
+from .calls import Caller, ProgramPass
 from .program import Program
 from .verify import require_same
 
@@ -46,7 +45,7 @@ class NativeModule(nn.Module):
         for (training, _), program in self._programs.items():
             require_same(self._caller, program, model, training)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> "NativeModule":
+    def __deepcopy__(self, memo: dict[int, object]) -> "NativeModule":
         """Copy the parameters; programs do not change."""
         found = self.__class__.__new__(self.__class__)
         memo[id(self)] = found
@@ -73,7 +72,7 @@ class NativeModule(nn.Module):
         inputs = inputs.expand(len(parameters), *inputs.shape[1:])
         if self.training:
             keys = current_noise(inputs.device).keys.expand(len(parameters)).contiguous()
-            found: Tensor = Core.apply(self._caller, program, parameters, inputs, keys)  # type: ignore[no-untyped-call]
+            found: Tensor = ProgramPass.apply(self._caller, program, parameters, inputs, keys)  # type: ignore[no-untyped-call]
         else:
             found = self._caller.scores(program, parameters.detach(), inputs)
         return found if stacked else found.squeeze(0)

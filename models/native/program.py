@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from . import operations as _  # noqa: F401  # registers what lowers each function
 from .builder import Builder, NotNativeError
-from .lower import Lowering, Scores
-from .memory import WIDTH, At, Code, Operation, Slab, number, place
+from .lower import Lowering, ScorePlace
+from .slabs import WIDTH, At, Code, Operation, Slab, number, place
 from .trace import trace
 
 CHUNK = 64  # rows of a batch that go forward and back together
@@ -147,7 +147,7 @@ class Program:
         """Return in how many chunks a batch goes."""
         return int(-(-batch // self.native.chunk))
 
-    def _complete(self, builder: Builder, scores: list[Scores], inputs: Tensor) -> None:
+    def _complete(self, builder: Builder, scores: list[ScorePlace], inputs: Tensor) -> None:
         fixed = sum(s.size for s in builder.fixed)
         for slabs, start in ((builder.fixed, 0), (builder.gradients, fixed)):
             for slab, end in zip(slabs, accumulate(s.size for s in slabs), strict=True):

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from icy.core.noise import Noise, drawing_from
 from icy.core.tracing import while_tracing
+from icy.core.types import AnyFunction
 from icy.models.stock import TRACED
 
 # What turns numbers into decisions, which would be those of the batch that is traced.
@@ -33,25 +34,25 @@ class Node:
 
     Attributes:
         function: what was called, None for a leaf.
-        args: its arguments; what was traced stands as an Output.
+        args: its arguments; what was traced stands as an TracedOutput.
         kwargs: likewise.
         results: the tensors it returned, as plain tensors.
         name: of a leaf.
     """
 
-    function: Callable[..., Any] | None
+    function: AnyFunction | None
     args: tuple[Any, ...]
-    kwargs: dict[str, Any]
+    kwargs: dict[str, object]
     results: list[Shaped[Tensor, "..."]] = field(default_factory=list)
     name: str = ""
 
-    def outputs(self) -> list["Output"]:
+    def outputs(self) -> list["TracedOutput"]:
         """Return the traced arguments."""
         return _outputs(self.args) + _outputs(tuple(self.kwargs.values()))
 
 
 @dataclass(frozen=True)
-class Output:
+class TracedOutput:
     """One of the tensors that a node returned."""
 
     node: Node
@@ -63,8 +64,8 @@ class Output:
         return self.node.results[self.item]
 
 
-def _outputs(values: Any) -> list["Output"]:
-    if isinstance(values, Output):
+def _outputs(values: object) -> list["TracedOutput"]:
+    if isinstance(values, TracedOutput):
         return [values]
     if isinstance(values, (tuple, list)):
         return [one for value in values for one in _outputs(value)]
@@ -74,11 +75,11 @@ def _outputs(values: Any) -> list["Output"]:
 class Traced(Tensor):
     """A tensor that writes down every function it is given to, in the list of nodes it shares with all others."""
 
-    output: Output
+    output: TracedOutput
     nodes: list[Node]
 
     @staticmethod
-    def of(output: "Output", nodes: list[Node]) -> "Traced":
+    def of(output: "TracedOutput", nodes: list[Node]) -> "Traced":
         """Wrap the result of a node."""
         found: Traced = output.tensor.detach().as_subclass(Traced)
         found.output, found.nodes = output, nodes
@@ -86,7 +87,7 @@ class Traced(Tensor):
 
     @classmethod
     def __torch_function__(
-        cls, function: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+        cls, function: AnyFunction, types: object, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         kwargs = kwargs or {}
         if function in TRACED:
@@ -104,34 +105,34 @@ class Traced(Tensor):
         node = Node(function, _map(args, _output), {k: _map(v, _output) for k, v in kwargs.items()})
         nodes.append(node)
         node.results = [found] if isinstance(found, Tensor) else list(found)
-        wrapped = [Traced.of(Output(node, i), nodes) for i in range(len(node.results))]
+        wrapped = [Traced.of(TracedOutput(node, i), nodes) for i in range(len(node.results))]
         return wrapped[0] if isinstance(found, Tensor) else tuple(wrapped)
 
 
-def _traced(values: Any) -> list[Traced]:
+def _traced(values: object) -> list[Traced]:
     if isinstance(values, Traced):
         return [values]
     return [one for value in values for one in _traced(value)] if isinstance(values, (tuple, list)) else []
 
 
-def _versions(values: Any) -> list[int]:
+def _versions(values: object) -> list[int]:
     """Return how often each tensor was written over."""
     if isinstance(values, (tuple, list)):
         return [n for value in values for n in _versions(value)]
     return [_plain(values)._version] if isinstance(values, Tensor) else []
 
 
-def _map(value: Any, function: Callable[[Any], Any]) -> Any:
+def _map(value: object, function: Callable[[object], object]) -> Any:
     if isinstance(value, (tuple, list)) and not isinstance(value, torch.Size):
         return type(value)(_map(v, function) for v in value)
     return function(value)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     return value.output.tensor if isinstance(value, Traced) else value
 
 
-def _output(value: Any) -> Any:
+def _output(value: object) -> object:
     return value.output if isinstance(value, Traced) else value
 
 
@@ -146,7 +147,7 @@ class Trace:
     """
 
     nodes: list[Node]
-    result: Output
+    result: TracedOutput
     batch: int
 
 
@@ -172,7 +173,7 @@ def trace(
     def leaf(name: str, value: Tensor) -> Traced:
         node = Node(None, (), {}, [value.detach()], name)
         nodes.append(node)
-        return Traced.of(Output(node), nodes)
+        return Traced.of(TracedOutput(node), nodes)
 
     mode, kept, drawn = model.training, _kept(model), _random_states()
     model.train(training)
@@ -215,7 +216,7 @@ def _instead(model: nn.Module, values: Mapping[str, Tensor]) -> Iterator[None]:
             parameters[name] = parameter
 
 
-def _kept(model: nn.Module) -> tuple[list[int], list[dict[str, Any]]]:
+def _kept(model: nn.Module) -> tuple[list[int], list[dict[str, float]]]:
     """Return how often each parameter was written over, and the plain numbers that modules have, such as of calls."""
     numbers = [
         {name: value for name, value in vars(module).items() if isinstance(value, (int, float)) and name != "training"}

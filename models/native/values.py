@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, field
 
-from .memory import At, Slab, Space
+from .slabs import At, Slab, Space
 
 
 @dataclass(eq=False)
-class Panel:
+class RowPanel:
     """Rows of numbers, in parts that each stand in blocks of their own.
 
     Attributes:
@@ -39,7 +39,7 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class View:
+class MatrixView:
     """A matrix in the parameters or the constants: element (i, j) is `by_row` i + `by_column` j after the first."""
 
     space: Space
@@ -51,9 +51,9 @@ class View:
     trained: bool
 
     @property
-    def turned(self) -> "View":
+    def turned(self) -> "MatrixView":
         """The transpose."""
-        return View(self.space, self.offset, self.columns, self.rows, self.by_column, self.by_row, self.trained)
+        return MatrixView(self.space, self.offset, self.columns, self.rows, self.by_column, self.by_row, self.trained)
 
     def at(self, row: int, column: int, space: Space | None = None) -> At:
         """Return the address of an element, or of the same element of another space."""
@@ -65,7 +65,7 @@ class View:
 class Turned:
     """The transpose of a panel that is computed once an update."""
 
-    panel: Panel
+    panel: RowPanel
 
 
 @dataclass(frozen=True)
@@ -117,4 +117,4 @@ class Kernel:
     matrices: list["Value"] = field(default_factory=list)
 
 
-Value = Panel | View | Turned | Zero | Stops | Tokens | Weights | Steps | Kernel
+Value = RowPanel | MatrixView | Turned | Zero | Stops | Tokens | Weights | Steps | Kernel

@@ -1,4 +1,4 @@
-"""Compare what native cores make of a model with what PyTorch makes of it.
+"""Compare what a native program makes of a model with what PyTorch makes of it.
 
 A trace holds what a model computes, and not how a stranger's model changes the way back: by `no_grad`, a hook, or an
 `autograd.Function` of its own. Nor does it hold what a model would do with a batch of another size. Models all of whose
@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from icy.core.noise import Noise, drawing_from
 
 from .builder import NotNativeError
-from .core import Caller, Core
+from .calls import Caller, ProgramPass
 from .program import Program, first_line
 
 SCORES = 1e-3  # between scores; they differ by some 1e-6 if all is well
@@ -49,7 +49,7 @@ def require_same(caller: Caller, program: Program, model: nn.Module, training: b
         scores, gradients = _by_pytorch(program, model, training)
     except Exception as error:  # whatever a stranger's module does with a batch of another size
         raise NotNativeError(first_line(error)) from error
-    found, of_found = _by_cores(caller, program, model, training)
+    found, of_found = _by_program(caller, program, model, training)
     _require_close(found, scores)
     whole = sum(float(g.norm()) ** 2 for g in gradients.values()) ** 0.5
     for name, gradient in gradients.items():
@@ -84,14 +84,14 @@ def _weights(scores: Float[Tensor, "batch place choice"]) -> Float[Tensor, "batc
     return torch.arange(scores.numel(), device="cpu").mul(0.7).cos().view(scores.shape)
 
 
-def _by_cores(caller: Caller, program: Program, model: nn.Module, training: bool) -> Pass:
+def _by_program(caller: Caller, program: Program, model: nn.Module, training: bool) -> Pass:
     layout, inputs = program.layout, _examples(program)[None]
     parameters = layout.pack(dict(model.named_parameters()))[None]
     keys, _ = _keys(training)
     if not training:
         return caller.scores(program, parameters, inputs)[0], {}
     given = _asking([parameters.requires_grad_()], inputs)
-    scores: Tensor = Core.apply(caller, program, parameters, inputs, keys)  # type: ignore[no-untyped-call]
+    scores: Tensor = ProgramPass.apply(caller, program, parameters, inputs, keys)  # type: ignore[no-untyped-call]
     gradients = torch.autograd.grad((scores[0] * _weights(scores[0])).sum(), given)
     views = layout.views(gradients[0][0])
     of_parameters = {name: views[name].reshape(shape) for name, shape in layout.shapes.items()}

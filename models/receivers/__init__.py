@@ -73,13 +73,13 @@ register_receiver(
 )
 register_receiver(
     "Hashtable",
-    "icy.models.receivers.memory:Hashtable",
+    "icy.models.receivers.lookup:Hashtable",
     description="Remembers the first meaning of each message; no parameters.",
     source="Perkins21 table 15",
 )
 register_receiver(
     "kNN",
-    "icy.models.receivers.memory:KNN",
+    "icy.models.receivers.lookup:KNN",
     description="The meaning of the nearest message seen so far; no parameters.",
     source="Perkins21 table 15",
     aliases=("KNN",),

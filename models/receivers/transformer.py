@@ -3,8 +3,9 @@
 from torch import nn
 
 from icy.languages.meanings import MeaningSpace
-from icy.models.attention import LayerNorm, pre_norm_layers, sinusoids
+from icy.models.attention import pre_norm_layers, sinusoids
 from icy.models.base import MeaningScores, Receiver
+from icy.models.layer_norm import LayerNorm
 from icy.models.layers import Linear, Message, SymbolEmbedding, as_symbol_weights
 
 

@@ -9,7 +9,7 @@ from icy.models.cells import State, Unfed
 from icy.models.hierarchy import Stop, StopGate, mix
 from icy.models.layers import Linear, MeaningEmbedding
 from icy.models.recurrent import CellFactory
-from icy.models.symbols import Feedback, SampledFeedback, apply_folded
+from icy.models.symbols import SampledFeedback, SymbolFeedback, apply_folded
 
 UNFED_INPUT = 1  # published cells without an input have one of size 1, which is always zero
 
@@ -87,7 +87,7 @@ class HierAutoReg(_HierSender):
         representation: Representation = SOFT,
     ) -> None:
         super().__init__(space, message_length, vocab_size, hidden_size, cell=cell)
-        self.feedback: Feedback | SampledFeedback = Feedback(self.symbols, hidden_size, representation)
+        self.feedback: SymbolFeedback | SampledFeedback = SymbolFeedback(self.symbols, hidden_size, representation)
         self.lower = cell(hidden_size, hidden_size)
 
     def inert_parameters(self) -> int:

@@ -7,7 +7,7 @@ from icy.languages.meanings import MeaningSpace
 from icy.models.base import Meanings, MessageScores, Sender, time_last
 from icy.models.layers import Linear, MeaningEmbedding
 from icy.models.recurrent import CellFactory, Recurrent
-from icy.models.symbols import Feedback, SampledFeedback, apply_folded
+from icy.models.symbols import SampledFeedback, SymbolFeedback, apply_folded
 
 
 class RNNZero(Sender):
@@ -69,7 +69,7 @@ class RNNAutoReg(Sender):
     ) -> None:
         super().__init__(space, message_length, vocab_size, hidden_size)
         self.embed = MeaningEmbedding(space.attributes, space.values, hidden_size)
-        self.feedback: Feedback | SampledFeedback = Feedback(self.symbols, hidden_size, representation)
+        self.feedback: SymbolFeedback | SampledFeedback = SymbolFeedback(self.symbols, hidden_size, representation)
         self.net = Recurrent(cell, hidden_size, layers)
         self.out = Linear(hidden_size, self.symbols)
 

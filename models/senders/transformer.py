@@ -8,10 +8,12 @@ from torch import Tensor, nn
 
 from icy.core.representations import DISCRETE, SOFT, Representation, largest, one_hot
 from icy.languages.meanings import MeaningSpace
-from icy.models.attention import Cache, DecoderLayer, LayerNorm, PreNormLayer, pre_norm_layers, sinusoids
+from icy.models.attention import Cache, PreNormLayer, pre_norm_layers, sinusoids
 from icy.models.base import Meanings, MessageScores, Sender, time_last
+from icy.models.decoder import DecoderLayer
+from icy.models.layer_norm import LayerNorm
 from icy.models.layers import Linear, MeaningEmbedding, SymbolEmbedding
-from icy.models.symbols import Feedback, SampledFeedback, allowed
+from icy.models.symbols import SampledFeedback, SymbolFeedback, allowed
 
 
 class _TransDec(Sender):
@@ -23,7 +25,7 @@ class _TransDec(Sender):
     """
 
     broadcasts = True
-    feedback: Feedback | SampledFeedback
+    feedback: SymbolFeedback | SampledFeedback
 
     def __init__(
         self, space: MeaningSpace, message_length: int, vocab_size: int, hidden_size: int, *, layers: int = 1
@@ -84,7 +86,7 @@ class TransDecSoft(_TransDec):
         representation: Representation = SOFT,
     ) -> None:
         super().__init__(space, message_length, vocab_size, hidden_size, layers=layers)
-        self.feedback = Feedback(self.symbols, hidden_size, representation)
+        self.feedback = SymbolFeedback(self.symbols, hidden_size, representation)
 
 
 class TransDecSampling(_TransDec):

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from types import ModuleType
-
 import pytest
 import torch
 
-from .helpers import benchmark
+from benchmarks import bound, floors
 
 pytestmark = pytest.mark.slow
 
 MATRIX = 4 * 8 * 16  # bytes of the tensors below
 
 
-@pytest.fixture
-def floors(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    return benchmark("floors", monkeypatch)
-
-
-def test_kernels_and_their_bytes_are_counted_and_views_are_not(floors: ModuleType) -> None:
+def test_kernels_and_their_bytes_are_counted_and_views_are_not() -> None:
     x = torch.zeros(8, 16)
     with floors.counting(triton=False) as found:
         y = (x.mT @ x)[:4].T + torch.empty(4)  # 16 x 16, then 16 x 4
@@ -34,7 +27,7 @@ def test_kernels_and_their_bytes_are_counted_and_views_are_not(floors: ModuleTyp
     ]
 
 
-def test_a_product_with_an_addend_copies_it_first(floors: ModuleType) -> None:
+def test_a_product_with_an_addend_copies_it_first() -> None:
     a, b, addend = torch.zeros(3, 8, 4), torch.zeros(3, 4, 2), torch.zeros(3, 1, 2)
     with floors.counting(triton=False) as found:
         torch.baddbmm(addend, a, b)
@@ -44,7 +37,7 @@ def test_a_product_with_an_addend_copies_it_first(floors: ModuleType) -> None:
     ]
 
 
-def test_what_the_backward_pass_needs_is_counted_once(floors: ModuleType) -> None:
+def test_what_the_backward_pass_needs_is_counted_once() -> None:
     x = torch.zeros(8, 16, requires_grad=True)
     with floors.counting(triton=False) as found:
         y = x.sigmoid()
@@ -53,22 +46,18 @@ def test_what_the_backward_pass_needs_is_counted_once(floors: ModuleType) -> Non
     assert found.needed == 2 * MATRIX
 
 
-def test_triton_launches_half_as_often_and_computes_the_same(
-    floors: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_triton_launches_half_as_often_and_computes_the_same() -> None:
     plain, fused = (floors.captured_update("sender/HierZero:GRU", 1, triton) for triton in (False, True))
     products = [[k.operations for k in found.kernels if "bmm" in k.name] for found in (plain, fused)]
     assert sum(products[0]) == sum(products[1])
-    assert sum(products[0]) / 1e9 == pytest.approx(
-        benchmark("bound", monkeypatch).operations("sender/HierZero:GRU"), rel=1e-3
-    )
+    assert sum(products[0]) / 1e9 == pytest.approx(bound.operations("sender/HierZero:GRU"), rel=1e-3)
     steps = [k.name for k in fused.kernels if k.name.startswith("Triton: gru")]
     assert len(steps) == 2 * 2 * 20  # forward and backward, two levels, the steps
     assert fused.launches < plain.launches / 2
     assert fused.bytes < plain.bytes
 
 
-def test_a_stack_launches_as_often_as_one_model(floors: ModuleType) -> None:
+def test_a_stack_launches_as_often_as_one_model() -> None:
     one, many = (floors.captured_update("sender/FC2L", replicates) for replicates in (1, 3))
     assert one.launches == many.launches
     assert many.operations == pytest.approx(3 * one.operations, rel=1e-3)

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from types import ModuleType
-
 import pytest
 
+from benchmarks import games_render
 from icy.games import make_world
-
-from .helpers import benchmark
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
-def games_render(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    return benchmark("games_render", monkeypatch)
-
-
-def test_a_reader_learns_colours_within_a_few_updates(
-    games_render: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_reader_learns_colours_within_a_few_updates(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(games_render, "TESTED", 256)
     found = games_render.accuracies(make_world("shape", canvas=16), 30)
     assert len(found) == 4
@@ -28,7 +18,7 @@ def test_a_reader_learns_colours_within_a_few_updates(
 
 
 @pytest.mark.stress
-def test_single_images_can_be_read_at_the_default_sizes(games_render: ModuleType) -> None:
+def test_single_images_can_be_read_at_the_default_sizes() -> None:
     shape, colour, *places = games_render.accuracies(make_world("shape"))
     assert shape >= 0.95
     assert colour >= 0.99

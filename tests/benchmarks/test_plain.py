@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from types import ModuleType
-
 import pytest
 
 import icy
-
-from .helpers import benchmark, models
+from benchmarks import plain, speed, transformer
 
 pytestmark = pytest.mark.slow
 
 WITHOUT_EFFECT = 2 * 3 * 128  # biases of queries, keys and values after a layer norm with a bias of its own, two layers
 
 
-@pytest.fixture
-def plain(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    return benchmark("plain", monkeypatch)
-
-
-@pytest.mark.parametrize("name", models())
-def test_a_plain_model_has_icys_parameters_and_only_others_without_effect(name: str, plain: ModuleType) -> None:
+@pytest.mark.parametrize("name", speed.ROWS)
+def test_a_plain_model_has_icys_parameters_and_only_others_without_effect(name: str) -> None:
     side, _, short = name.partition("/")
     ours = (icy.create_sender if side == "sender" else icy.create_receiver)(short, "3x4", 12)
     made = plain.make(name, icy.make_language("rot", "3x4"))
@@ -29,8 +21,8 @@ def test_a_plain_model_has_icys_parameters_and_only_others_without_effect(name: 
     assert 0 <= extra <= max(ours.inert_parameters(), WITHOUT_EFFECT if short == "Transformer" else 0)
 
 
-@pytest.mark.parametrize("name", models())
-def test_a_plain_model_learns(name: str, plain: ModuleType) -> None:
+@pytest.mark.parametrize("name", speed.ROWS)
+def test_a_plain_model_learns(name: str) -> None:
     training = plain.Training(name, icy.make_language("concat", "2x3"), 0)
     before = {key: value.clone() for key, value in training.model.state_dict().items()}
     training.update()
@@ -42,11 +34,11 @@ def test_a_plain_model_learns(name: str, plain: ModuleType) -> None:
     assert all(key.split(".")[-1].startswith(("weight_ih", "in_proj")) for key in unmoved), unmoved
 
 
-def test_it_is_evaluated_where_asked(plain: ModuleType) -> None:
+def test_it_is_evaluated_where_asked() -> None:
     readings = plain.train("sender/FC2L", icy.make_language("concat", "2x3"), 0, 60, {1: 64, 60: 512})
     assert len(readings) == 2
     assert readings[1] > readings[0]
 
 
-def test_the_transformer_benchmark_trains_a_plain_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    benchmark("transformer", monkeypatch).plain_update(1, "cpu")()
+def test_the_transformer_benchmark_trains_a_plain_model() -> None:
+    transformer.plain_update(1, "cpu")()

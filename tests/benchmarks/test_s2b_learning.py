@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from benchmarks import s2b_learning as bench
 from icy.s2b import GameSettings
-
-from .helpers import benchmark
 
 pytestmark = pytest.mark.slow
 
 
 def test_every_way_learns_and_its_seconds_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = benchmark("s2b_learning", monkeypatch)
     game = GameSettings(most=2)
     monkeypatch.setattr(bench, "EPISODES", 128)
     few = {

@@ -6,15 +6,14 @@ import statistics
 
 import pytest
 
-from .helpers import benchmark
+from benchmarks import s2b_library as compare
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.mark.stress
-def test_a_library_trains_the_same_listener_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_library_trains_the_same_listener_alike() -> None:
     pytest.importorskip("sb3_contrib")
-    compare = benchmark("s2b_library", monkeypatch)
     found = {way: compare.scores(way, steps=60_000, seeds=3)[0] for way in compare.WAYS}
     icy, library = found["icy"], found["sb3-contrib"]
     error = (sum(statistics.variance(each) / len(each) for each in (icy, library)) + 0.02**2) ** 0.5
@@ -24,7 +23,6 @@ def test_a_library_trains_the_same_listener_alike(monkeypatch: pytest.MonkeyPatc
 
 def test_both_play_what_they_learned(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("sb3_contrib")
-    compare = benchmark("s2b_library", monkeypatch)
     monkeypatch.setattr(compare, "EPISODES", 8)
     for way in compare.WAYS:
         (score,), took = compare.scores(way, steps=256, seeds=1)

@@ -9,32 +9,21 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
+from benchmarks import bound, plain, speed, whole
 from icy.config.specs import ProbeSpec
 from icy.experiments.plan import make_plan
 
-from .helpers import FOLDER, benchmark, models
-
 pytestmark = pytest.mark.slow
 
+ROOT = Path(__file__).parents[2]
 needs_compiler = pytest.mark.skipif(shutil.which("c++") is None, reason="the micro-kernel is compiled")
 
 
-@pytest.fixture
-def speed(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    return benchmark("speed", monkeypatch)
-
-
-@pytest.fixture
-def whole(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    return benchmark("whole", monkeypatch)
-
-
-def results(speed: ModuleType, whole: ModuleType) -> list[Any]:
+def results() -> list[Any]:
     rates = {speed.PLAIN: [10.0, 12.0, 11.0], speed.HAND: [20.0], speed.ICY: [50.0], speed.BOUND: [100.0]}
     found = speed.Measured("sender/HierZero:GRU", 1.5, rates, "broadcast", whole.Row("sender/HierZero:GRU", 100))
     seconds = {speed.PLAIN: (400.0, 12), speed.HAND: (200.0, 35), speed.ICY: (80.0, 35)}
@@ -42,7 +31,7 @@ def results(speed: ModuleType, whole: ModuleType) -> list[Any]:
     return [found]
 
 
-def test_the_headline_is_relative_to_the_faster_plain_way(speed: ModuleType, whole: ModuleType) -> None:
+def test_the_headline_is_relative_to_the_faster_plain_way() -> None:
     (found,) = results(speed, whole)
     assert found.to_best_plain == 2.5
     assert found.share == 0.75
@@ -50,18 +39,18 @@ def test_the_headline_is_relative_to_the_faster_plain_way(speed: ModuleType, who
     assert found.to_best_plain == 1.25
 
 
-def test_tables_show_medians_and_ratios_to_the_plain_ways(speed: ModuleType, whole: ModuleType) -> None:
+def test_tables_show_medians_and_ratios_to_the_plain_ways() -> None:
     steady = speed.steady_table(results(speed, whole)).splitlines()[-1]
     assert "| 11 (10 to 12) | 20 (20 to 20) | 50 (50 to 50) | 2.50 | 1.5 | 100 | 75% |" in steady
     assert speed.whole_table(results(speed, whole)).endswith("| ~400 | 200.0 | 80.0 | 5.00 | 2.50 |")
 
 
-def test_rows_are_long_enough_for_both_sides(speed: ModuleType, whole: ModuleType) -> None:
+def test_rows_are_long_enough_for_both_sides() -> None:
     assert whole.updates_for(1, {speed.PLAIN: 10.0, speed.ICY: 20.0}, 6) == 100  # plain: a minute
     assert whole.updates_for(1, {speed.PLAIN: 10.0, speed.ICY: 60.0}, 6) == 200  # icy: a third of one
 
 
-def test_the_plain_side_checks_as_icy_does(whole: ModuleType) -> None:
+def test_the_plain_side_checks_as_icy_does() -> None:
     row = whole.Row("sender/FC2L", 138)
     updates = list(row.checks)
     assert updates[:3] == [1, 2, 3]
@@ -70,9 +59,7 @@ def test_the_plain_side_checks_as_icy_does(whole: ModuleType) -> None:
     assert list(row.checks.values()) == [128] * (len(updates) - 1) + [1024]
 
 
-def test_what_was_not_trained_is_taken_to_cost_as_much(
-    speed: ModuleType, whole: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_not_trained_is_taken_to_cost_as_much(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
     def run(arguments: list[tuple[object, ...]], threads: int) -> tuple[list[float], float]:
@@ -90,7 +77,7 @@ def test_what_was_not_trained_is_taken_to_cost_as_much(
     assert parts == ['[["concat", 0], ["proj", 0]]', '[["perm", 0], ["pairsum", 0]]']
 
 
-def test_icy_trains_every_replicate_of_a_row_for_as_long(whole: ModuleType, tmp_path: Path) -> None:
+def test_icy_trains_every_replicate_of_a_row_for_as_long(tmp_path: Path) -> None:
     spec = ProbeSpec.asked(
         model="sender/FC2L", grammar="perm", meanings="3x3", seeds=2, settings={"max_steps": 13}, out=tmp_path
     )
@@ -101,18 +88,17 @@ def test_icy_trains_every_replicate_of_a_row_for_as_long(whole: ModuleType, tmp_
     assert all([step for step, _ in one.curve] == expected for one in outcomes)
 
 
-def test_operations_are_those_of_the_products_that_an_update_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_operations_are_those_of_the_products_that_an_update_needs() -> None:
     state = 2 * 128 * 128 * 384  # the states of a batch times the weights of three gates
     recurrent = 3 * 2 * 20 * state  # forward, to the state and to the weights; two levels, 20 steps
     scores = 3 * 20 * 2 * 128 * 128 * 5
     meanings = 2 * 2 * 128 * 50 * 128
-    found = benchmark("bound", monkeypatch).operations("sender/HierZero:GRU")
+    found = bound.operations("sender/HierZero:GRU")
     assert found == pytest.approx((recurrent + scores + meanings) / 1e9, rel=1e-9)
 
 
 @needs_compiler
-def test_the_micro_kernel_multiplies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    bound = benchmark("bound", monkeypatch)
+def test_the_micro_kernel_multiplies(tmp_path: Path) -> None:
     library = bound.compiled(tmp_path)
     error = ctypes.CDLL(str(library)).micro_kernel_error
     error.restype = ctypes.c_double
@@ -120,24 +106,21 @@ def test_the_micro_kernel_multiplies(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     assert bound.micro_kernel_rate(library, 0.01) > 1
 
 
-def test_all_models_have_a_plain_form(speed: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert sorted(speed.ROWS) == sorted(models()) == sorted(benchmark("plain", monkeypatch).MODELS)
+def test_all_models_have_a_plain_form() -> None:
+    assert sorted(speed.ROWS) == sorted(plain.MODELS)
 
 
-def test_a_row_that_is_unknown_is_refused(
-    speed: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_row_that_is_unknown_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["speed.py", "--rows", "sender/FC9L"])
-    with pytest.raises(SystemExit, match="2"):
+    with pytest.raises(SystemExit, match="sender/FC2L"):
         speed.main()
-    assert "sender/FC2L" in capsys.readouterr().err
 
 
 @needs_compiler
 @pytest.mark.stress
 def test_a_quick_run_measures_both_parts_and_writes_nothing() -> None:
-    before = {path: path.stat().st_mtime_ns for path in FOLDER.glob("speed-*")}
-    command = [sys.executable, str(FOLDER / "speed.py"), "--quick", "--rows", "sender/FC2L,receiver/Hier:GRU"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    before = {path: path.stat().st_mtime_ns for path in (ROOT / "benchmarks").glob("speed-*")}
+    command = [sys.executable, "-m", "benchmarks.speed", "--quick", "--rows", "sender/FC2L,receiver/Hier:GRU"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
     assert sum(line.startswith("| receiver/Hier:GRU |") for line in done.stdout.splitlines()) == 2
-    assert {path: path.stat().st_mtime_ns for path in FOLDER.glob("speed-*")} == before
+    assert {path: path.stat().st_mtime_ns for path in (ROOT / "benchmarks").glob("speed-*")} == before

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import study_load
 from tests.study.service.web.serving import free_port
-
-from .helpers import benchmark
 
 pytestmark = pytest.mark.slow
 
@@ -17,7 +16,6 @@ pytestmark = pytest.mark.slow
 @pytest.mark.stress
 @pytest.mark.skipif(not Path("/proc/stat").is_file(), reason="what else the machine does is read from /proc/stat")
 def test_all_players_finish_without_errors(monkeypatch: pytest.MonkeyPatch) -> None:
-    study_load = benchmark("study_load", monkeypatch)
     monkeypatch.setattr(study_load, "PORT", free_port())
     page = study_load.measured(argparse.Namespace(players=3, pause=0.3, ramp=1.0))
     assert "no errors; 3 of 3 games\n" in page

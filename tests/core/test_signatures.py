@@ -11,7 +11,7 @@ from icy.core.entry import Entry
 from icy.core.errors import PluginError
 from icy.core.registry import registry
 from icy.core.signatures import CALLS, misfit
-from icy.models.factory import create
+from icy.models.creation import create
 
 
 class Model:

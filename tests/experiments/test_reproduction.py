@@ -64,7 +64,7 @@ def test_pairs_are_judged_and_shown() -> None:
 def test_only_settings_of_all_rows_are_in_the_title(
     table: str, settings: dict[str, int], title: str, tmp_path: Path
 ) -> None:
-    pack = ROOT / "benchmarks" / "reproduced" / "records.parquet"
+    pack = ROOT / "results" / "reproduced" / "records.parquet"
     done = icy.reproduce(table, "FC2L", settings=settings, rerun="never", start=pack, out=tmp_path)
     assert len(done.result.records) > 20
     assert done.page().startswith(f"# {title}, measured again")

@@ -19,7 +19,7 @@ from icy.config.specs import ProbeSpec
 from icy.experiments import run
 from icy.experiments.plan import make_plan
 from icy.experiments.watcher import Watcher
-from icy.models.native import core
+from icy.models.native import calls
 from icy.records.claims import Claims
 from icy.records.record import Record
 from icy.records.store import Store
@@ -157,7 +157,7 @@ def test_a_cell_of_ordinary_layers_trains_all_the_same(tmp_path: Path) -> None:
     file.write_text(textwrap.dedent(CELL))
     result = icy.probe("RNNZero:plaincell", "perm", plugin=file, workers=1, out=tmp_path / "r", **TINY)
     assert not result.failures, result.failures[0]["error"]
-    assert {r["engine"] for r in result.records} == {"native" if core.available() else "vmap"}
+    assert {r["engine"] for r in result.records} == {"native" if calls.available() else "vmap"}
 
 
 @pytest.mark.usefixtures("forgetting")

@@ -12,7 +12,7 @@ from icy.core.registry import registry
 from icy.core.streams import stream
 from icy.grammars import (
     Corruption,
-    Table,
+    WordTable,
 )
 from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
@@ -33,8 +33,8 @@ def sizes(draw: st.DrawFn) -> Sizes:
     return space, vocab_size, draw(st.integers(shortest, shortest + 2)), draw(st.integers(0, 999))
 
 
-def table(space: MeaningSpace, vocab_size: int, word_length: int, seed: int, name: str) -> Table:
-    return Table(space, vocab_size, word_length, stream(seed, name))
+def table(space: MeaningSpace, vocab_size: int, word_length: int, seed: int, name: str) -> WordTable:
+    return WordTable(space, vocab_size, word_length, stream(seed, name))
 
 
 def apply(name: str, messages: NDArray[np.int64], at: Sizes) -> NDArray[np.int64]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 
-from icy.grammars.base import base_messages
+from icy.grammars.grammar import base_messages
 from tests.grammars.helpers import Sizes, apply, sizes
 
 

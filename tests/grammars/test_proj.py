@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from icy.core.errors import InvalidSettingError
 from icy.core.streams import stream
-from icy.grammars import Table, make_language, proj
-from icy.grammars.base import base_messages
+from icy.grammars import WordTable, make_language, proj
+from icy.grammars.grammar import base_messages
 from icy.languages.meanings import MeaningSpace
 
 
@@ -46,7 +46,7 @@ def test_proj_is_the_same_in_blocks_of_any_size(
     space = MeaningSpace(1, rows)
     messages = rng.integers(vocab_size, size=(rows, length))
     matrix = rng.integers(3, size=(length * vocab_size,) * 2) / 3
-    table = Table(space, vocab_size, length, cast(Any, SimpleNamespace(random=lambda shape: matrix)))
+    table = WordTable(space, vocab_size, length, cast(Any, SimpleNamespace(random=lambda shape: matrix)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(proj, "SCORES_AT_ONCE", scores_at_once)
         found = proj.Proj().apply(messages, table)

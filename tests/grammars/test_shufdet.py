@@ -11,7 +11,7 @@ from icy.core.streams import stream
 from icy.grammars import (
     make_language,
 )
-from icy.grammars.base import base_words
+from icy.grammars.grammar import base_words
 from icy.languages.meanings import MeaningSpace
 from tests.grammars.helpers import Sizes, orders, sizes
 

@@ -110,7 +110,7 @@ def test_what_is_right_is_taken_as_it_is() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "path", ["tests/records/version-0.1", "benchmarks/reproduced/records.parquet", "benchmarks/atlas/records.parquet"]
+    "path", ["tests/records/version-0.1", "results/reproduced/records.parquet", "results/atlas/records.parquet"]
 )  # fmt: skip
 def test_what_icy_wrote_is_read(path: str, caplog: pytest.LogCaptureFixture) -> None:
     """Nothing that is committed is left out, whatever version wrote it."""

@@ -17,7 +17,7 @@ from icy.cli.options import REPRESENTATIONS, Several, plugin_option
 from icy.cli.output import stdout
 from icy.core.registry import SIDES, Entry, registry
 from icy.core.text import counted
-from icy.models.factory import cannot_use
+from icy.models.creation import cannot_use
 from icy.training.combinations import along
 
 if TYPE_CHECKING:

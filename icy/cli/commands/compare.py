@@ -31,7 +31,7 @@ Examples:
   icy compare before after --plot differences.png --save differences.md
   icy compare icy-results:representation=soft icy-results:representation=gumb
   icy compare icy-results:model=sender/RNNZero:GRU icy-results:model=sender/HierZero:GRU
-  icy compare benchmarks/games/records.parquet@HEAD~1 benchmarks/games/records.parquet --exit-code
+  icy compare results/games/records.parquet@HEAD~1 results/games/records.parquet --exit-code
 
 \b
 A and B are results folders, files written by ProbeResult.save, packs, long tables (results.csv, results.parquet), or

@@ -11,12 +11,11 @@ import functools
 import importlib.util
 import os
 import platform
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from icy.core.errors import InvalidSettingError, unknown
+from icy.core.types import AnyFunction
 
 from . import build
 
@@ -44,7 +43,7 @@ class Library:
     built: tuple[str, ...]
     _loaded: ctypes.CDLL
 
-    def function(self, name: str, returns: Any, *takes: Any) -> Callable[..., Any]:
+    def function(self, name: str, returns: object, *takes: object) -> AnyFunction:
         """Return an exported function, with the types of ctypes that it returns (None for nothing) and takes.
 
         Other threads run while it does.

@@ -8,15 +8,14 @@ losses `[...]`, one per model.
 """
 
 from dataclasses import fields, is_dataclass, replace
-from typing import Any
 
 from icy.core.errors import InvalidSettingError, unknown
 
-from .base import VOCABULARY, WITH_START, Answering, SpokenSymbols, Symbols, Unlearnt
 from .codebook import COMMITMENT, Codebook, LearntCodebook
 from .discrete import ANSWERS, DISCRETE, Discrete
 from .gumbel import TEMPERATURE, Gumbel, GumbelSoftmax
 from .losses import INSIDE_LOG, SMALLEST_DEVIATION, advantage, cross_entropy, entropy, squared_error
+from .mixins import VOCABULARY, WITH_START, Answering, SpokenSymbols, Symbols, Unlearnt
 from .protocol import Answered, Losses, Meanings, Representation, Scores, Sent, StepScores, Targets, Words
 from .quantised import Quantised
 from .samples import largest, one_hot, relaxed, sampled, straight_through, without_start
@@ -72,7 +71,7 @@ REPRESENTATIONS: dict[str, Representation] = {
 }
 
 
-def get_representation(name: str, **options: Any) -> Representation:
+def get_representation(name: str, **options: object) -> Representation:
     """Return the representation called `name`.
 
     Args:

@@ -11,8 +11,8 @@ from icy.core.errors import InvalidSettingError
 from icy.core.noise import Noise
 from icy.core.tracing import traceable
 
-from .base import Answering
 from .losses import cross_entropy
+from .mixins import Answering
 from .protocol import Answered, Losses, Meanings, Scores, Sent, StepScores, Targets, Words
 from .samples import largest, one_hot
 

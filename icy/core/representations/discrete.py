@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from icy.core.noise import Noise
 
-from .base import SpokenSymbols
 from .losses import advantage, cross_entropy, entropy
+from .mixins import SpokenSymbols
 from .protocol import Answered, Losses, Meanings, Scores, Sent, StepScores, Targets
 from .samples import largest
 

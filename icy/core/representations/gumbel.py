@@ -7,8 +7,8 @@ from torch import Tensor
 from icy.core.noise import Noise, current_noise
 from icy.core.tracing import traceable
 
-from .base import Answering, SpokenSymbols, Symbols
 from .losses import cross_entropy, squared_error
+from .mixins import Answering, SpokenSymbols, Symbols
 from .protocol import Answered, Losses, Meanings, Scores, Sent, StepScores, Targets, Words
 from .samples import largest, relaxed, straight_through, without_start
 

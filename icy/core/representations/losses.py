@@ -1,13 +1,11 @@
 """What losses are made of: cross-entropy, squared error, advantages, entropy."""
 
-from typing import Any
-
 import torch
 from jaxtyping import Float, Integer
 from torch import Tensor
 from torch.nn import functional as F
 
-from icy.core.fused import Fused, apply, differentiated
+from icy.core.fused import Context, Fused, Gradients, apply, differentiated
 
 from .protocol import Losses, Scores, Targets
 from .samples import one_hot
@@ -54,12 +52,12 @@ class _CrossEntropy(Fused):
         return (F.cross_entropy(scores, targets, reduction="none"),)
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    def setup_context(ctx: Context, inputs: tuple[Tensor, ...], output: Tensor) -> None:
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(output[1], inputs[1])
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor | None, of_probabilities: Tensor | None) -> Any:
+    def backward(ctx: Context, grad: Tensor | None, of_probabilities: Tensor | None) -> Gradients:
         probabilities, targets = ctx.saved_tensors
         if grad is None or of_probabilities is not None or differentiated():
             found = probabilities.t()

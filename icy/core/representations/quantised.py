@@ -11,7 +11,7 @@ from icy.core.errors import InvalidSettingError, unknown
 from icy.core.noise import Noise
 from icy.core.tracing import traceable
 
-from .base import Answering, Unlearnt
+from .mixins import Answering, Unlearnt
 from .protocol import Losses, Scores, Sent, StepScores, Targets, Words
 from .samples import one_hot
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from icy.core.noise import Noise
 
-from .base import Answering, SpokenSymbols
 from .losses import cross_entropy
+from .mixins import Answering, SpokenSymbols
 from .protocol import Losses, Scores, StepScores, Targets
 
 

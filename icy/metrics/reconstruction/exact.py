@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 from icy.core.errors import InvalidSettingError
 from icy.languages.codes import Weights, number, together
 
-from .problem import Matrix, Reconstruction, Target
+from .problem import Matrix, ReconstructionErrors, Target
 
 NO_ERROR = 1e-9  # of an output; less is floating-point noise
 MANY_ROWS = 3000  # from here on the interior-point solver is faster
 
 
-def solve_additive(target: Target) -> Reconstruction:
+def solve_additive(target: Target) -> ReconstructionErrors:
     """Reconstruct every output, a symbol at a position, by the sum of one number per value that is closest in l1."""
     design = _design(target)
     flat = target.one_hot.reshape(len(target.atoms), -1)
@@ -27,10 +27,10 @@ def solve_additive(target: Target) -> Reconstruction:
         solved[key] = _least_absolute(design, output, target.weights) if other is None else other
         residuals[:, j] = solved[key]
     shares = target.mean(residuals).reshape(target.one_hot.shape[1:]).sum(1)
-    return Reconstruction(residuals.sum(1), {"positions": shares.tolist()})
+    return ReconstructionErrors(residuals.sum(1), {"positions": shares.tolist()})
 
 
-def solve_permutation(target: Target) -> Reconstruction:
+def solve_permutation(target: Target) -> ReconstructionErrors:
     """Assign every position to an attribute, at most S / A (rounded up) to each, at the lowest total error."""
     from scipy.optimize import linear_sum_assignment
 
@@ -42,7 +42,9 @@ def solve_permutation(target: Target) -> Reconstruction:
     positions, places = linear_sum_assignment(costs)
     owners = places // word
     errors = left[owners, :, positions].T
-    return Reconstruction(errors.sum(1), {"positions": target.mean(errors).tolist(), "attributes": owners.tolist()})
+    return ReconstructionErrors(
+        errors.sum(1), {"positions": target.mean(errors).tolist(), "attributes": owners.tolist()}
+    )
 
 
 def _design(target: Target) -> Any:

@@ -13,14 +13,14 @@ from torch.nn import functional as F
 from icy.core.errors import InvalidSettingError
 from icy.core.streams import stream_key
 
-from .problem import Composition, Fit, Reconstruction, Target, TensorDistance
+from .problem import Composition, FitSettings, ReconstructionErrors, Target, TensorDistance
 
 SETTLED = 0.01  # training has converged if the last tenth of the steps changed the error by a smaller share
 SMALL = 0.1  # errors below this count as this in the share
 PUBLISHED_STEPS, PUBLISHED_RATE = 1000, 0.01
 
 
-def fit_linear(target: Target, distance: TensorDistance, fit: Fit) -> Reconstruction:
+def fit_linear(target: Target, distance: TensorDistance, fit: FitSettings) -> ReconstructionErrors:
     """Train the linear composition, a map over positions per attribute, with all restarts in one batch.
 
     Raises:
@@ -44,8 +44,8 @@ def fit_linear(target: Target, distance: TensorDistance, fit: Fit) -> Reconstruc
 
 
 def fit_function(
-    target: Target, composition: Composition, distance: TensorDistance, derivations: str, fit: Fit
-) -> Reconstruction:
+    target: Target, composition: Composition, distance: TensorDistance, derivations: str, fit: FitSettings
+) -> ReconstructionErrors:
     """Train any composition, one restart after another.
 
     Raises:
@@ -54,10 +54,10 @@ def fit_function(
     found = [_one_function(target, composition, distance, derivations, fit, restart) for restart in range(fit.restarts)]
     ends = [float(target.mean(one.errors)) for one in found]
     best = _finite(found[int(np.nan_to_num(ends, nan=math.inf).argmin())])
-    return Reconstruction(best.errors, {**best.details, "restarts": ends})
+    return ReconstructionErrors(best.errors, {**best.details, "restarts": ends})
 
 
-def fit_published(target: Target, fit: Fit) -> Reconstruction:
+def fit_published(target: Target, fit: FitSettings) -> ReconstructionErrors:
     """Run the authors' program: maps are never trained, and the error is that before the last update.
 
     Perkins21 and Icy22 used the same program except for the optimiser, which was RMSprop in the first version. It
@@ -80,12 +80,12 @@ def fit_published(target: Target, fit: Fit) -> Reconstruction:
         optimiser.step()
     change = abs(history[-PUBLISHED_STEPS // 10] - history[-1]) / max(history[-1], SMALL)
     details = {"restarts": history[-1:], "steps": PUBLISHED_STEPS, "converged": change < SETTLED}
-    return Reconstruction(left.detach().double().cpu().numpy(), details)
+    return ReconstructionErrors(left.detach().double().cpu().numpy(), details)
 
 
 def _one_function(
-    target: Target, composition: Composition, distance: TensorDistance, derivations: str, fit: Fit, restart: int
-) -> Reconstruction:
+    target: Target, composition: Composition, distance: TensorDistance, derivations: str, fit: FitSettings, restart: int
+) -> ReconstructionErrors:
     said, _ = _tensors(target, fit.device)
     generator = torch.Generator().manual_seed(stream_key(fit.seed, "tre", "vectors", restart))
     shape = target.count, said[0].numel()
@@ -111,7 +111,7 @@ def _one_function(
     return _trained(errors, [vectors, *learned], target, fit)
 
 
-def _own(composition: Composition, target: Target, fit: Fit, restart: int) -> Any:
+def _own(composition: Composition, target: Target, fit: FitSettings, restart: int) -> Any:
     """Return the composition with this restart's own weights: a new module of a class, or a copy of a module."""
     if isinstance(composition, nn.Module):
         return copy.deepcopy(composition).to(fit.device)
@@ -178,7 +178,9 @@ def _by_user(distance: Callable[[Tensor, Tensor], Tensor], x: Tensor, y: Tensor)
     return found
 
 
-def _trained(errors: Callable[[], Tensor], learned: list[Tensor], target: Target, fit: Fit) -> Reconstruction:
+def _trained(
+    errors: Callable[[], Tensor], learned: list[Tensor], target: Target, fit: FitSettings
+) -> ReconstructionErrors:
     """Minimise the mean of `errors()`, [R, N] for restarts and rows, and return the best restart."""
     optimiser, mean = _optimiser(learned, fit.optimiser, fit.learning_rate), _mean_over_rows(target, fit.device)
     falling = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, fit.steps)
@@ -197,7 +199,7 @@ def _trained(errors: Callable[[], Tensor], learned: list[Tensor], target: Target
     assert before is not None
     change = abs(float(before[best] - means[best])) / max(float(means[best]), SMALL)
     details = {"restarts": means.tolist(), "steps": fit.steps, "converged": change < SETTLED}
-    return Reconstruction(last[best].double().cpu().numpy(), details)
+    return ReconstructionErrors(last[best].double().cpu().numpy(), details)
 
 
 def _mean_over_rows(target: Target, device: str) -> Callable[[Tensor], Tensor]:
@@ -213,7 +215,7 @@ def _optimiser(learned: list[Tensor], name: str, rate: float) -> torch.optim.Opt
     return kind(learned, lr=rate)
 
 
-def _finite(found: Reconstruction) -> Reconstruction:
+def _finite(found: ReconstructionErrors) -> ReconstructionErrors:
     """Return a reconstruction if its error is finite.
 
     Raises:

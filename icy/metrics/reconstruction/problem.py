@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float64, Int64
@@ -78,7 +78,7 @@ def make_target(table: Table, published: bool = False) -> Target:
 
 
 @dataclass(frozen=True)
-class Fit:
+class FitSettings:
     """Settings for reconstructions that are trained.
 
     Attributes:
@@ -99,7 +99,7 @@ class Fit:
 
 
 @dataclass(frozen=True)
-class Reconstruction:
+class ReconstructionErrors:
     """The result of a solver.
 
     Attributes:
@@ -108,4 +108,4 @@ class Reconstruction:
     """
 
     errors: Float64[Matrix, " batch"]
-    details: dict[str, Any]
+    details: dict[str, object]

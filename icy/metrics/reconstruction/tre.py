@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from icy.languages.table import Table
 from icy.metrics.score import Score, undefined, why_unvaried
 
 from .exact import solve_additive, solve_permutation
-from .problem import Composition, Fit, Matrix, Reconstruction, Target, TensorDistance, make_target
+from .problem import Composition, FitSettings, Matrix, ReconstructionErrors, Target, TensorDistance, make_target
 
 COMPOSITIONS = ("additive", "permutation", "linear")
 DISTANCES = ("l1", "l2", "cosine", "cross_entropy")
@@ -29,19 +28,19 @@ PUBLISHED_ROWS = 300  # drawn by the program of Perkins21 and Icy22
 
 @standard_state()
 def tre(
-    meanings: Any,
-    messages: Any = None,
+    meanings: object,
+    messages: object = None,
     *,
     composition: Composition = "additive",
     distance: TensorDistance = "l1",
     derivations: str = "flat",
     rows: int | None = None,
-    eos: Any = None,
+    eos: object = None,
     preset: str = "default",
-    restarts: int = Fit.restarts,
-    steps: int = Fit.steps,
-    learning_rate: float = Fit.learning_rate,
-    optimiser: str = Fit.optimiser,
+    restarts: int = FitSettings.restarts,
+    steps: int = FitSettings.steps,
+    learning_rate: float = FitSettings.learning_rate,
+    optimiser: str = FitSettings.optimiser,
     seed: int = 0,
     device: str = "cpu",
 ) -> Score:
@@ -102,7 +101,7 @@ def tre(
     table = Table.of(meanings, messages, eos=eos)
     table.require_discrete("Tree reconstruction error")
     restarts, steps = whole_number("number of restarts", restarts), whole_number("number of steps", steps)
-    fit = Fit(restarts, steps, _rate(learning_rate), optimiser, seed, device)
+    fit = FitSettings(restarts, steps, _rate(learning_rate), optimiser, seed, device)
     whole, most = len(table), _most_rows(table, rows, composition, preset)
     conventions = {
         "composition": _name(composition if preset == "default" else "linear"),
@@ -156,11 +155,11 @@ def _why_constant(table: Table) -> str:
     return "" if count_varying(table.positions) else "all messages are alike, which any composition reconstructs"
 
 
-def _name(given: Any) -> str:
+def _name(given: object) -> str:
     return given if isinstance(given, str) else getattr(given, "__name__", type(given).__name__)
 
 
-def _rate(given: Any) -> float:
+def _rate(given: object) -> float:
     """Return a learning rate, checked."""
     if isinstance(given, (int, float)) and 0 < given < math.inf:
         return float(given)
@@ -168,8 +167,8 @@ def _rate(given: Any) -> float:
 
 
 def _random_settings(
-    composition: Composition, distance: TensorDistance, preset: str, sampled: bool, fit: Fit
-) -> dict[str, Any]:
+    composition: Composition, distance: TensorDistance, preset: str, sampled: bool, fit: FitSettings
+) -> dict[str, object]:
     """Return the settings of training and sampling that affect the value."""
     if preset == "published":
         return {"optimiser": fit.optimiser, "seed": fit.seed}
@@ -199,8 +198,8 @@ def _standard_error(errors: Matrix, target: Target, whole: int) -> float:
 
 
 def _reconstruct(
-    target: Target, composition: Composition, distance: TensorDistance, derivations: str, preset: str, fit: Fit
-) -> Reconstruction:
+    target: Target, composition: Composition, distance: TensorDistance, derivations: str, preset: str, fit: FitSettings
+) -> ReconstructionErrors:
     """Minimise the error, exactly where the composition allows it and else by training."""
     if composition == "permutation":
         return solve_permutation(target)

@@ -385,7 +385,7 @@ class FunctionDistance(Uncountable):
         function: of two of these; returns a finite number.
     """
 
-    def __init__(self, rows: Sequence[Any], function: RowDistance) -> None:
+    def __init__(self, rows: Sequence[object], function: RowDistance) -> None:
         self.rows, self.function = rows, function
         self.name = getattr(function, "__name__", type(function).__name__)
 

@@ -6,7 +6,7 @@ permutation looks them up: O(N^2) per permutation, whatever the distance costs.
 
 import inspect
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from icy.core.memory import require_memory
 from icy.core.provenance import usable_cores
+from icy.core.types import Options
 from icy.languages.table import Table
 
 from . import native
@@ -50,7 +51,7 @@ class Codes(NamedTuple):
 
 
 def permuted_topsim(
-    table: Table, permutations: Permutations, conventions: Mapping[str, Any], progress: Progress | None = None
+    table: Table, permutations: Permutations, conventions: Options, progress: Progress | None = None
 ) -> Values | None:
     """Return the value of `topsim` for each permutation of the messages, [permutations].
 

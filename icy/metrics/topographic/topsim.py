@@ -1,8 +1,6 @@
 """Topographic similarity (topsim): do similar meanings have similar messages?"""
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float64
@@ -13,6 +11,7 @@ from icy.core.devices import resolve_device
 from icy.core.errors import unknown
 from icy.core.streams import stream
 from icy.core.surroundings import standard_state
+from icy.core.types import Options
 from icy.languages.codes import Weights
 from icy.languages.table import Table
 from icy.metrics.score import Score, why_unvaried
@@ -30,8 +29,8 @@ WORTH_A_GPU = 20_000  # rows; fewer are counted in less time than importing torc
 
 @standard_state()
 def topsim(
-    meanings: Any,
-    messages: Any = None,
+    meanings: object,
+    messages: object = None,
     *,
     correlation: str = "spearman",
     meaning: str | RowDistance = "hamming",
@@ -39,7 +38,7 @@ def topsim(
     pairs: str | int = "all",
     padded: bool = False,
     normalise: str = "none",
-    eos: Any = None,
+    eos: object = None,
     seed: int = 0,
     device: str = "auto",
     workers: int | None = None,
@@ -266,9 +265,7 @@ def _pearson(x: Distances, y: Distances, times: Distances | None) -> float:
     return max(-1.0, min(1.0, float(spread[0, 1] / np.sqrt(spread[0, 0] * spread[1, 1]))))
 
 
-def _score(
-    value: float, number: int, rows: int, table: Table, conventions: Mapping[str, Any], sampled: bool = False
-) -> Score:
+def _score(value: float, number: int, rows: int, table: Table, conventions: Options, sampled: bool = False) -> Score:
     details = {"pairs": number}
     if math.isnan(value):
         alike = "all pairs of meanings, or all pairs of messages, are equally far apart"

@@ -1,4 +1,4 @@
-"""The trained agent that comes with icy. `benchmarks/s2b_memory.py` makes its file."""
+"""The trained agent that comes with icy. `results/s2b_memory/__main__.py` makes its file."""
 
 from dataclasses import replace
 from pathlib import Path

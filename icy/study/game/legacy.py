@@ -7,7 +7,7 @@ from jaxtyping import Int64
 from numpy.typing import NDArray
 
 from icy.core.streams import stream
-from icy.grammars.base import digits
+from icy.grammars.grammar import digits
 
 from .datasets import Dataset
 

@@ -11,14 +11,14 @@ from icy.models import base
 from icy.models.kernels import cell_steps
 from icy.models.native.builder import NotNativeError
 from icy.models.native.lower import Lowering, demands, lowers
-from icy.models.native.memory import Code, Field, Slab
+from icy.models.native.slabs import Code, Field, Slab
 from icy.models.native.trace import Node
-from icy.models.native.values import Panel, Steps, Stops, Tokens, Value, View, Zero
+from icy.models.native.values import MatrixView, RowPanel, Steps, Stops, Tokens, Value, Zero
 
 ACTIVATIONS = {"identity": 0, "tanh": 1, "relu": 2}  # of cells.h
 
 
-def _width(number: int, place: int = 0) -> Callable[[Node, int], list[tuple[Any, int]]]:
+def _width(number: int, place: int = 0) -> Callable[[Node, int], list[tuple[object, int]]]:
     return lambda node, parts: [(node.args[place], number)]
 
 
@@ -27,11 +27,11 @@ demands(cell_steps.highway_step, cell_steps.sru_state_step)(_width(2))
 
 
 @demands(cell_steps.gru_step)
-def _gru_parts(node: Node, parts: int) -> list[tuple[Any, int]]:
+def _gru_parts(node: Node, parts: int) -> list[tuple[object, int]]:
     return [(node.args[0], 3), (node.args[1], 3)]
 
 
-def _own(low: Lowering, panel: Panel) -> Panel:
+def _own(low: Lowering, panel: RowPanel) -> RowPanel:
     """Return a panel that may be written over: this one if nothing else reads it, or a copy."""
     if panel.spare:
         return panel
@@ -40,7 +40,7 @@ def _own(low: Lowering, panel: Panel) -> Panel:
     return copy
 
 
-def _share(low: Lowering, panel: Panel, grads: list[Slab]) -> None:
+def _share(low: Lowering, panel: RowPanel, grads: list[Slab]) -> None:
     """Add the gradient of examples to a panel of them, or their sum to a row."""
     build = low.builder
     if not panel.trained:
@@ -83,7 +83,7 @@ def _gru(low: Lowering, node: Node, parts: int, from_input: Value, from_state: V
 
 
 @lowers(cell_steps.lstm_step)
-def _lstm(low: Lowering, node: Node, parts: int, gates: Value, c: Value) -> Any:
+def _lstm(low: Lowering, node: Node, parts: int, gates: Value, c: Value) -> tuple[RowPanel, RowPanel]:
     build = low.builder
     g, before = _own(low, build.as_panel(gates, 4)), build.examples(c)
     size, trained = before.width, g.trained or before.trained
@@ -127,7 +127,9 @@ def _highway(low: Lowering, node: Node, parts: int, gates: Value, s: Value, kind
 
 
 @lowers(cell_steps.sru_step)
-def _sru(low: Lowering, node: Node, parts: int, gates: Value, weight: Value, c: Value, kind: str) -> Any:
+def _sru(
+    low: Lowering, node: Node, parts: int, gates: Value, weight: Value, c: Value, kind: str
+) -> tuple[RowPanel, RowPanel]:
     build = low.builder
     x, w, before = build.as_panel(gates, 4), _rows_of(low, weight), build.examples(c)
     row, size = x.rows == 1, before.width
@@ -164,11 +166,11 @@ def _sru(low: Lowering, node: Node, parts: int, gates: Value, weight: Value, c: 
     return out, new
 
 
-def _rows_of(low: Lowering, weight: Value) -> list[Panel]:
-    if not isinstance(weight, View):
+def _rows_of(low: Lowering, weight: Value) -> list[RowPanel]:
+    if not isinstance(weight, MatrixView):
         raise NotNativeError("computed weights of an SRU's state")
     rows = [
-        View(weight.space, weight.offset + i * weight.by_row, 1, weight.columns, weight.by_row, 1, weight.trained)
+        MatrixView(weight.space, weight.offset + i * weight.by_row, 1, weight.columns, weight.by_row, 1, weight.trained)
         for i in range(weight.rows)
     ]
     return [low.builder.as_panel(row) for row in rows]
@@ -277,7 +279,7 @@ def _chosen(low: Lowering, node: Node, parts: int, x: Value, index: Any) -> Valu
         return Tokens(x.first + places % x.places, 1, 0)
     if isinstance(x, Steps) and not others and shape[axis] == len(x.steps) and axis < len(shape) - 1:
         return Steps(x.steps[places]) if isinstance(places, slice) else x.steps[places]
-    if not (isinstance(x, Panel) and x.rows is None and isinstance(index, list) and index[:-1] == [...]):
+    if not (isinstance(x, RowPanel) and x.rows is None and isinstance(index, list) and index[:-1] == [...]):
         raise NotNativeError("it takes something other than columns of examples")
     return low.builder.linear(
         x, low._constant(torch.eye(x.width, dtype=torch.float32, device="cpu")[:, index[-1]]), None, parts

@@ -3,9 +3,9 @@
 from icy.models import convolution
 from icy.models.native.builder import NotNativeError
 from icy.models.native.lower import Lowering, lowers
-from icy.models.native.memory import Code, Field
+from icy.models.native.slabs import Code, Field
 from icy.models.native.trace import Node
-from icy.models.native.values import Kernel, Panel, Steps, Value
+from icy.models.native.values import Kernel, RowPanel, Steps, Value
 
 from .transformers import once
 
@@ -36,7 +36,7 @@ def _pooled(low: Lowering, node: Node, parts: int, x: Value) -> Value:
     return Steps([_larger(low, low.builder.examples(a), low.builder.examples(b)) for a, b in pairs])
 
 
-def _larger(low: Lowering, even: Panel, odd: Panel) -> Panel:
+def _larger(low: Lowering, even: RowPanel, odd: RowPanel) -> RowPanel:
     build = low.builder
     size = even.width
     out = build.panel(None, [size], even.trained or odd.trained)

@@ -1,7 +1,5 @@
 """Functions that see numbers in another shape, or take the input."""
 
-from typing import Any
-
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -9,24 +7,24 @@ from torch.nn import functional as F
 from icy.models import layers, symbols
 from icy.models.native.builder import NotNativeError, columns_of
 from icy.models.native.lower import TURN, Lowering, demands, lowers, matrix_of
-from icy.models.native.memory import BLOCK, At, Code, Space
-from icy.models.native.trace import Node, Output
-from icy.models.native.values import Panel, Steps, Tokens, Turned, Value, View, Weights, Zero
+from icy.models.native.slabs import BLOCK, At, Code, Space
+from icy.models.native.trace import Node, TracedOutput
+from icy.models.native.values import MatrixView, RowPanel, Steps, Tokens, Turned, Value, Weights, Zero
 
 
 @demands(
     Tensor.unsqueeze, Tensor.reshape, Tensor.view, Tensor.expand, Tensor.flatten, Tensor.unbind, Tensor.contiguous,
     Tensor.transpose, Tensor.squeeze, Tensor.repeat,
 )  # fmt: skip
-def _same_parts(node: Node, parts: int) -> list[tuple[Any, int]]:
+def _same_parts(node: Node, parts: int) -> list[tuple[object, int]]:
     return [(node.args[0], parts)]
 
 
 @lowers(Tensor.unsqueeze, Tensor.reshape, Tensor.view, Tensor.expand, Tensor.contiguous, Tensor.unflatten)
-def _seen_otherwise(low: Lowering, node: Node, parts: int, x: Value, *_: Any, **__: Any) -> Value:
+def _seen_otherwise(low: Lowering, node: Node, parts: int, x: Value, *_: object, **__: object) -> Value:
     """Return the same numbers: leading axes of size 1, examples and places are not distinguished here."""
     before, after = _stripped(node.args[0].tensor), _stripped(node.results[0])
-    if isinstance(x, View) and x.rows * x.columns == node.results[0].numel():
+    if isinstance(x, MatrixView) and x.rows * x.columns == node.results[0].numel():
         return x if before[-1:] == after[-1:] else _reshaped(x, node.results[0])
     if isinstance(x, Steps) and before != after:
         if len(after) == 2 and after[0] == low.trace.batch:
@@ -37,7 +35,7 @@ def _seen_otherwise(low: Lowering, node: Node, parts: int, x: Value, *_: Any, **
 
 
 @lowers(Tensor.repeat)
-def _repeated(low: Lowering, node: Node, parts: int, x: Value, *sizes: Any) -> Value:
+def _repeated(low: Lowering, node: Node, parts: int, x: Value, *sizes: object) -> Value:
     times, shape = sizes[0] if isinstance(sizes[0], list) else sizes, node.args[0].tensor.shape
     if any(number != 1 and size != 1 for number, size in zip(times[::-1], shape[::-1], strict=False)):
         raise NotNativeError("it repeats examples or columns")
@@ -49,31 +47,31 @@ def _stripped(tensor: Tensor) -> tuple[int, ...]:
     return tuple(n for n in tensor.shape if n != 1)
 
 
-def _reshaped(x: View, tensor: Tensor) -> View:
+def _reshaped(x: MatrixView, tensor: Tensor) -> MatrixView:
     if x.by_column != 1 or (x.rows > 1 and x.by_row != x.columns):
         raise NotNativeError("it reshapes a transposed matrix")
     found = matrix_of(x.space, x.offset, tensor, x.trained)
-    assert isinstance(found, View)
+    assert isinstance(found, MatrixView)
     return found
 
 
 @lowers(TURN)
 def transposed(low: Lowering, node: Node, parts: int, x: Value) -> Value:
-    if isinstance(x, View):
+    if isinstance(x, MatrixView):
         return x.turned
     if isinstance(x, Turned):
         return x.panel
-    if isinstance(x, Panel) and x.rows is not None:
+    if isinstance(x, RowPanel) and x.rows is not None:
         return Turned(x)
     raise NotNativeError("it transposes examples")
 
 
 @lowers(Tensor.flatten)
-def _flattened(low: Lowering, node: Node, parts: int, x: Value, *_: Any) -> Value:
-    if isinstance(x, View):
+def _flattened(low: Lowering, node: Node, parts: int, x: Value, *_: object) -> Value:
+    if isinstance(x, MatrixView):
         return _reshaped(x, node.results[0])
-    if isinstance(x, Steps) and all(isinstance(s, Panel) for s in x.steps):
-        return _joined(low, [s for s in x.steps if isinstance(s, Panel)])
+    if isinstance(x, Steps) and all(isinstance(s, RowPanel) for s in x.steps):
+        return _joined(low, [s for s in x.steps if isinstance(s, RowPanel)])
     if isinstance(x, Steps) and all(isinstance(s, Tokens) for s in x.steps):
         first = x.steps[0]
         assert isinstance(first, Tokens)
@@ -83,9 +81,9 @@ def _flattened(low: Lowering, node: Node, parts: int, x: Value, *_: Any) -> Valu
     raise NotNativeError("it flattens what is no sequence")
 
 
-def _joined(low: Lowering, panels: list[Panel]) -> Panel:
+def _joined(low: Lowering, panels: list[RowPanel]) -> RowPanel:
     """Return panels side by side, without copying them."""
-    out = Panel(
+    out = RowPanel(
         panels[0].rows, [s for p in panels for s in p.slabs], [c for p in panels for c in p.columns],
         low.builder.trained and any(p.trained for p in panels), kept=not all(p.spare for p in panels),
     )  # fmt: skip
@@ -102,7 +100,7 @@ def _joined(low: Lowering, panels: list[Panel]) -> Panel:
 
 
 @lowers(Tensor.squeeze)
-def _without_axes(low: Lowering, node: Node, parts: int, x: Value, *_: Any) -> Value:
+def _without_axes(low: Lowering, node: Node, parts: int, x: Value, *_: object) -> Value:
     if isinstance(x, Steps) and len(x.steps) == 1:
         return x.steps[0]
     found: Value = _seen_otherwise(low, node, parts, x)
@@ -110,12 +108,12 @@ def _without_axes(low: Lowering, node: Node, parts: int, x: Value, *_: Any) -> V
 
 
 @lowers(Tensor.unbind)
-def _taken_apart(low: Lowering, node: Node, parts: int, x: Value, dim: int = 0) -> Any:
+def _taken_apart(low: Lowering, node: Node, parts: int, x: Value, dim: int = 0) -> tuple[Value, ...]:
     if isinstance(x, Steps):
         return tuple(x.steps)
     if not _repeats(low, node, x, dim):
         raise NotNativeError("it takes apart what is no sequence")
-    if isinstance(x, Panel):
+    if isinstance(x, RowPanel):
         x.users += len(node.results) - 1
     return (x,) * len(node.results)
 
@@ -123,7 +121,7 @@ def _taken_apart(low: Lowering, node: Node, parts: int, x: Value, dim: int = 0) 
 def _repeats(low: Lowering, node: Node, x: Value, axis: int) -> bool:
     """Return whether rows are the same along an axis, as after `expand`: there is one for each example, or for all."""
     shape = node.args[0].tensor.shape
-    if not isinstance(x, (Panel, Zero, View)) or x.rows not in (None, 1) or columns_of(x) != shape[-1]:
+    if not isinstance(x, (RowPanel, Zero, MatrixView)) or x.rows not in (None, 1) or columns_of(x) != shape[-1]:
         return False
     return axis % len(shape) < len(shape) - 1 and shape[axis] != low.trace.batch
 
@@ -139,19 +137,19 @@ def _axes_swapped(low: Lowering, node: Node, parts: int, x: Value, *axes: int) -
 
 
 @lowers(Tensor.new_zeros, torch.zeros_like)
-def _zeros(low: Lowering, node: Node, parts: int, *_: Any) -> Value:
+def _zeros(low: Lowering, node: Node, parts: int, *_: object) -> Value:
     shape = node.results[0].shape
     rows = shape[-2] if len(shape) > 1 else 1
     return Zero(None if rows == low.trace.batch else rows, shape[-1])
 
 
 @demands(torch.cat)
-def _shares(node: Node, parts: int) -> list[tuple[Any, int]]:
+def _shares(node: Node, parts: int) -> list[tuple[object, int]]:
     tensors, axis = node.args[0], node.args[1] if len(node.args) > 1 else node.kwargs.get("dim", 0)
     if axis != -1:
         return [(t, parts) for t in tensors]
     whole = node.results[0].shape[-1]
-    columns = [(t, (t.tensor if isinstance(t, Output) else t).shape[-1]) for t in tensors]
+    columns = [(t, (t.tensor if isinstance(t, TracedOutput) else t).shape[-1]) for t in tensors]
     return [(t, parts * c // whole if parts * c % whole == 0 and parts * c else 1) for t, c in columns]
 
 
@@ -168,7 +166,7 @@ def _concatenated(low: Lowering, node: Node, parts: int, values: list[Value], di
     rows = [getattr(v, "rows", 0) for v in values]
     if dim == -2:
         return _stacked(low, node, values, parts)
-    if None in rows and 1 in rows and isinstance(values[0], Panel):
+    if None in rows and 1 in rows and isinstance(values[0], RowPanel):
         return _extended(low, node, values)
     shares = [n for _, n in _shares(node, parts)]
     return _joined(low, [low.builder.as_panel(v, n) for v, n in zip(values, shares, strict=True)])
@@ -178,15 +176,17 @@ def _by_step(values: list[Value]) -> list[list[Value]]:
     """Return the steps of sequences of one length, with examples that are the same at each step."""
     count = max(len(v.steps) for v in values if isinstance(v, Steps))
     for value in values:
-        if isinstance(value, Panel):
+        if isinstance(value, RowPanel):
             value.users += count - 1
     return [v.steps if isinstance(v, Steps) else [v] * count for v in values]
 
 
-def _extended(low: Lowering, node: Node, values: list[Value]) -> Panel:
+def _extended(low: Lowering, node: Node, values: list[Value]) -> RowPanel:
     """Return examples with the same constants after the columns of each."""
     x, row = values
-    if not (isinstance(x, Panel) and len(x.slabs) == 1 and isinstance(row, View) and row.space == Space.CONSTANTS):
+    if not (
+        isinstance(x, RowPanel) and len(x.slabs) == 1 and isinstance(row, MatrixView) and row.space == Space.CONSTANTS
+    ):
         raise NotNativeError("it puts side by side what does not stand so")
     build = low.builder
     out = build.panel(None, [x.width + row.columns], x.trained)
@@ -203,7 +203,7 @@ def _extended(low: Lowering, node: Node, values: list[Value]) -> Panel:
     return out
 
 
-def _stacked(low: Lowering, node: Node, values: list[Value], parts: int) -> Panel:
+def _stacked(low: Lowering, node: Node, values: list[Value], parts: int) -> RowPanel:
     """Return matrices one below the other, of which all are computed once an update."""
     build = low.builder
     panels = [build.as_panel(v) for v in values]
@@ -240,7 +240,7 @@ def _one_hot_places(low: Lowering, node: Node, parts: int, tokens: Value, num_cl
 
 
 @lowers(Tensor.float, Tensor.to)
-def _as_numbers(low: Lowering, node: Node, parts: int, x: Value, *_: Any, **__: Any) -> Value:
+def _as_numbers(low: Lowering, node: Node, parts: int, x: Value, *_: object, **__: object) -> Value:
     first = x.steps[0] if isinstance(x, Steps) else x
     if node.results[0].dtype != torch.float32 or (isinstance(first, Tokens) and not first.values):
         raise NotNativeError("it computes with whole numbers, or in another precision")
@@ -248,13 +248,13 @@ def _as_numbers(low: Lowering, node: Node, parts: int, x: Value, *_: Any, **__: 
 
 
 @lowers(layers.flat_one_hot)
-def _one_hot(low: Lowering, node: Node, parts: int, tokens: Value, values: int, *_: Any) -> Value:
+def _one_hot(low: Lowering, node: Node, parts: int, tokens: Value, values: int, *_: object) -> Value:
     assert isinstance(tokens, Tokens)
     return Tokens(tokens.first, tokens.places, values)
 
 
 @lowers(layers.as_symbol_weights, symbols.by_position)
-def _symbols(low: Lowering, node: Node, parts: int, message: Value, values: int, *_: Any) -> Value:
+def _symbols(low: Lowering, node: Node, parts: int, message: Value, values: int, *_: object) -> Value:
     if isinstance(message, Tokens):
         return Steps([Tokens(message.first + place, 1, values) for place in range(message.places)])
     return message

@@ -1,7 +1,5 @@
 """Products and sums."""
 
-from typing import Any
-
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -9,15 +7,15 @@ from torch.nn import functional as F
 from icy.models import layers
 from icy.models.native.builder import NotNativeError
 from icy.models.native.lower import Lowering, demands, lowers
-from icy.models.native.memory import Code
+from icy.models.native.slabs import Code
 from icy.models.native.trace import Node
-from icy.models.native.values import Panel, Steps, Value, View, Zero
+from icy.models.native.values import MatrixView, RowPanel, Steps, Value, Zero
 
 from .shapes import transposed
 
 
 @demands(layers.linear, layers.rows_times, F.linear, Tensor.matmul, torch.matmul)
-def _product_parts(node: Node, parts: int) -> list[tuple[Any, int]]:
+def _product_parts(node: Node, parts: int) -> list[tuple[object, int]]:
     addend = node.args[2] if len(node.args) > 2 else None
     return [(node.args[1], parts), (addend, parts)]
 
@@ -35,7 +33,7 @@ def _rows_times(low: Lowering, node: Node, parts: int, x: Value, matrix: Value, 
 
 
 @demands(Tensor.add, Tensor.div, Tensor.mul)
-def _sum_parts(node: Node, parts: int) -> list[tuple[Any, int]]:
+def _sum_parts(node: Node, parts: int) -> list[tuple[object, int]]:
     return [(a, parts) for a in node.args]
 
 
@@ -57,7 +55,7 @@ def added(low: Lowering, node: Node, parts: int, a: Value, b: Value | int) -> Va
     if x.columns != y.columns:
         raise NotNativeError("it adds rows to others that are cut otherwise")
     row, spare = y.rows == 1 and x.rows != 1, x.spare
-    out = Panel(x.rows, x.slabs, x.columns, False) if spare else build.panel(x.rows, x.columns, False)
+    out = RowPanel(x.rows, x.slabs, x.columns, False) if spare else build.panel(x.rows, x.columns, False)
     out.trained = build.trained and (x.trained or y.trained)
     for p, columns in enumerate(x.columns):
         if not spare:
@@ -95,17 +93,17 @@ def _over_positions(a: Value, b: Value) -> tuple[list[Value], list[Value]]:
     def steps(value: Value) -> list[Value]:
         if isinstance(value, Steps):
             return value.steps
-        if not isinstance(value, View) or value.rows not in (1, count):
+        if not isinstance(value, MatrixView) or value.rows not in (1, count):
             raise NotNativeError("it adds to positions what does not stand so")
         return [_row(value, t if value.rows > 1 else 0) for t in range(count)]
 
     return steps(a), steps(b)
 
 
-def _row(view: View, place: int) -> View:
+def _row(view: MatrixView, place: int) -> MatrixView:
     """Return a row of a matrix as a matrix."""
     offset = view.offset + place * view.by_row
-    return View(view.space, offset, 1, view.columns, view.by_row, view.by_column, view.trained)
+    return MatrixView(view.space, offset, 1, view.columns, view.by_row, view.by_column, view.trained)
 
 
 @lowers(Tensor.div)

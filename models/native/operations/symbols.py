@@ -1,7 +1,5 @@
 """Symbols that a sender reads back."""
 
-from typing import Any
-
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -9,12 +7,12 @@ from torch.nn import functional as F
 from icy.core import representations
 from icy.models.native.builder import NotNativeError
 from icy.models.native.lower import MOST_CHOICES, Lowering, lowers
-from icy.models.native.memory import Code, Slab
+from icy.models.native.slabs import Code, Slab
 from icy.models.native.trace import Node
-from icy.models.native.values import Panel, Steps, Value
+from icy.models.native.values import RowPanel, Steps, Value
 
 
-def _soft(low: Lowering, x: Panel, out: Panel, soft: Slab, temperature: float) -> None:
+def _soft(low: Lowering, x: RowPanel, out: RowPanel, soft: Slab, temperature: float) -> None:
     """Add the way back of a softmax."""
     build = low.builder
 
@@ -28,7 +26,7 @@ def _soft(low: Lowering, x: Panel, out: Panel, soft: Slab, temperature: float) -
 
 
 @lowers(Tensor.softmax, torch.softmax, F.softmax)
-def _softmax(low: Lowering, node: Node, parts: int, scores: Value, dim: int, **_: Any) -> Value:
+def _softmax(low: Lowering, node: Node, parts: int, scores: Value, dim: int, **_: object) -> Value:
     if isinstance(scores, Steps):
         return Steps([_softmax(low, node, parts, step, dim) for step in scores.steps])
     x, last = low.builder.as_panel(scores), node.results[0].dim() - 1
@@ -41,7 +39,7 @@ def _softmax(low: Lowering, node: Node, parts: int, scores: Value, dim: int, **_
     return out
 
 
-def _drawn(low: Lowering, scores: Value, step: int, noisy: bool, temperature: float | None) -> Panel:
+def _drawn(low: Lowering, scores: Value, step: int, noisy: bool, temperature: float | None) -> RowPanel:
     build = low.builder
     x = build.examples(scores)
     if x.width > MOST_CHOICES:

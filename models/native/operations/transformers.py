@@ -1,15 +1,13 @@
 """Layer norms, attention and feed-forward layers."""
 
-from typing import Any
-
 import torch
 
-from icy.models import attention
+from icy.models import attention, decoder, layer_norm
 from icy.models.native.builder import NotNativeError
 from icy.models.native.lower import Lowering, demands, lowers
-from icy.models.native.memory import Code, Field, Slab, padded
+from icy.models.native.slabs import Code, Field, Slab, padded
 from icy.models.native.trace import Node
-from icy.models.native.values import Panel, Steps, Value
+from icy.models.native.values import RowPanel, Steps, Value
 
 from .cells import activated
 from .shapes import transposed
@@ -18,7 +16,7 @@ from .sums import added
 LONGEST = 512  # positions that an attention may have
 
 
-def _norm(low: Lowering, x: Panel, scale: Panel, shift: Panel | None) -> Panel:
+def _norm(low: Lowering, x: RowPanel, scale: RowPanel, shift: RowPanel | None) -> RowPanel:
     build = low.builder
     size = x.width
     out = build.panel(None, [size], x.trained or scale.trained)
@@ -74,7 +72,7 @@ def _attend(low: Lowering, node: Node, parts: int, query: Value, rows: list[Valu
     return out
 
 
-@lowers(attention.after_attention)
+@lowers(decoder.after_attention)
 def _after_attention(low: Lowering, node: Node, parts: int, x: Value, *weights: Value) -> Value:
     build = low.builder
     scale1, shift1, scale2, shift2, widen, widen_bias, narrow, narrow_bias, scale3, shift3 = weights
@@ -87,13 +85,13 @@ def _after_attention(low: Lowering, node: Node, parts: int, x: Value, *weights: 
     return _norm(low, narrowed, scales[2], build.as_panel(shift3))
 
 
-def once(value: Value, users: int) -> Panel:
-    assert isinstance(value, Panel)
+def once(value: Value, users: int) -> RowPanel:
+    assert isinstance(value, RowPanel)
     value.users = users
     return value
 
 
-@lowers(attention.normalise)
+@lowers(layer_norm.normalise)
 def _normalised(low: Lowering, node: Node, parts: int, x: Value, scale: Value, shift: Value) -> Value:
     if isinstance(x, Steps):
         return Steps([_normalised(low, node, parts, step, scale, shift) for step in x.steps])
@@ -139,7 +137,7 @@ def _fed_forward(low: Lowering, node: Node, parts: int, x: Value, *weights: Valu
 
 
 @demands(attention.attend_by_head)
-def _parts_of_heads(node: Node, parts: int) -> list[tuple[Any, int]]:
+def _parts_of_heads(node: Node, parts: int) -> list[tuple[object, int]]:
     return [(node.args[0], 3 * node.args[1])]
 
 
@@ -152,7 +150,7 @@ def _attend_by_head(low: Lowering, node: Node, parts: int, projected: Value, hea
 
 
 @demands(attention.attend_newest)
-def _parts_of_all_heads(node: Node, parts: int) -> list[tuple[Any, int]]:
+def _parts_of_all_heads(node: Node, parts: int) -> list[tuple[object, int]]:
     return [(one, 3 * node.args[1]) for one in node.args[0]]
 
 
@@ -162,7 +160,7 @@ def _attend_newest(low: Lowering, node: Node, parts: int, projected: list[Value]
     return _attended(low, seen[-1:], seen, heads)[0]
 
 
-def _attended(low: Lowering, asking: list[Panel], seen: list[Panel], heads: int) -> list[Panel]:
+def _attended(low: Lowering, asking: list[RowPanel], seen: list[RowPanel], heads: int) -> list[RowPanel]:
     """Return for each asking position the means of the values that are seen, one part per head.
 
     Args:
@@ -219,8 +217,8 @@ def _cleared(low: Lowering, slabs: list[Slab], width: int) -> None:
 
 
 def _gradients_of_attention(
-    low: Lowering, asking: list[Panel], seen: list[Panel]
-) -> tuple[dict[Panel, list[Slab]], bool, bool]:
+    low: Lowering, asking: list[RowPanel], seen: list[RowPanel]
+) -> tuple[dict[RowPanel, list[Slab]], bool, bool]:
     """Return where the gradients of an attention go, and whether those of keys and values, and of queries, are added.
 
     What is read by attentions alone has no gradient of its queries until the last of those that ask with them goes

@@ -1,4 +1,4 @@
-"""Models of odd sizes, and a pass of each by native cores and by PyTorch."""
+"""Models of odd sizes, and a pass of each by native programs and by PyTorch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from icy.core.noise import Noise, drawing_from
 from icy.languages.meanings import MeaningSpace
-from icy.models.native.core import Caller, Core
+from icy.models.native.calls import Caller, ProgramPass
 from icy.models.native.program import Program
 from tests.models.helpers import CREATE
 
@@ -102,11 +102,11 @@ def by_pytorch(model: nn.Module, inputs: Tensor, training: bool = True) -> Pass:
     return Pass(scores.detach(), gradients, given.grad)
 
 
-def by_cores(model: nn.Module, inputs: Tensor, training: bool = True) -> Pass:
+def by_program(model: nn.Module, inputs: Tensor, training: bool = True) -> Pass:
     program = Program(model, inputs, training=training, gradient=True)
     parameters = program.layout.pack(dict(model.named_parameters()))[None].requires_grad_()
     given = inputs[None].clone().requires_grad_(inputs.is_floating_point())
-    scores = Core.apply(Caller(), program, parameters, given, torch.tensor([KEY]))
+    scores = ProgramPass.apply(Caller(), program, parameters, given, torch.tensor([KEY]))
     (scores * scales(scores[0])).sum().backward()
     assert parameters.grad is not None
     views = program.layout.views(parameters.grad[0])
@@ -122,8 +122,8 @@ def assert_close(found: Tensor, expected: Tensor, within: float, scale: float = 
 
 
 def assert_same_pass(model: nn.Module, inputs: Tensor, within: float = 1e-5, training: bool = True) -> None:
-    """Native cores compute what PyTorch does: scores, and every gradient."""
-    found, expected = by_cores(model, inputs, training), by_pytorch(model, inputs, training)
+    """Native programs compute what PyTorch does: scores, and every gradient."""
+    found, expected = by_program(model, inputs, training), by_pytorch(model, inputs, training)
     assert_close(found.scores, expected.scores, within)
     assert found.parameters.keys() == expected.parameters.keys()
     whole = torch.cat([g.flatten() for g in expected.parameters.values()]).norm().item()

@@ -1,4 +1,4 @@
-"""Native cores of transformers, of receivers that read tables or means, and of what they share with other models."""
+"""Native programs of transformers, of receivers that read tables or means, and of what they share with other models."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from icy.models.native.builder import NotNativeError
-from icy.models.native.core import Caller
+from icy.models.native.calls import Caller
 from icy.models.native.module import NativeModule
 from icy.models.native.program import Program
 from icy.models.native.verify import require_same

@@ -20,7 +20,7 @@ from icy.core.native.arguments import address
 from icy.core.noise import Noise, drawing_from
 from icy.core.representations import SOFT
 from icy.metrics.topographic import native as pairs
-from icy.models.native import core
+from icy.models.native import calls
 from icy.models.native.module import NativeModule
 from icy.training.learners import supervised_loss
 from icy.training.native import NativeLearner
@@ -172,7 +172,7 @@ DRAWN = 3, 2, 7, 2, 3  # first batch, batches, meanings in each, attributes, val
 def test_draws(change: str) -> None:
     keys, rows = torch.arange(REPLICATES), torch.arange(REPLICATES) * 9
     tables = torch.zeros(18, 4, dtype=torch.uint8)
-    try_each(lambda *given: core.draw(*given, *DRAWN), [keys, rows, tables], CHANGES[change], change in KEPT)
+    try_each(lambda *given: calls.draw(*given, *DRAWN), [keys, rows, tables], CHANGES[change], change in KEPT)
 
 
 TABLES: dict[str, tuple[Callable[..., Any], list[Any]]] = {

@@ -78,7 +78,7 @@ def levenshtein(
     if right.shape[1] != width or width > MOST_TOKENS or symbols > MOST_SYMBOLS:
         raise IncompatibleError(f"Messages have the same width, at most {MOST_TOKENS}, and {MOST_SYMBOLS} symbols.")
     texts: list[int] = []
-    held: list[NDArray[Any]] = []  # while the native code reads them
+    held: list[object] = []  # while the native code reads them
     for tokens, lengths in ((left, left_lengths), (right, right_lengths)):
         if tokens.size and int(tokens.max()) >= symbols:
             raise IncompatibleError(f"Tokens are 0 to {symbols - 1} here; got {tokens.max()}.")

@@ -1,0 +1,72 @@
+"""What timing scripts share: how a rate is measured, how several ways take turns, and how a table is printed.
+
+A script states its workload and the columns of its table. pyperf and asv were weighed and left out. Neither is in the
+package index that this project is built from. Both time one function in fresh processes and keep the result in a file
+of their own, while these scripts time several ways in turn, so that all of them meet the same load of the machine,
+compare their numbers, and write the ratios into a page. So they would replace the 20 lines of `rate` and `in_turn`
+only, and add a file format and a configuration.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import TypeVar
+
+from icy.core.text import markdown_table
+
+T = TypeVar("T")
+Clock = Callable[[], float]
+
+
+def waiting(device: str) -> Callable[[], None]:
+    """Return a function that waits for the work of a device to end."""
+    if device == "cpu":
+        return lambda: None
+    import torch
+
+    return torch.cuda.synchronize
+
+
+def rate(act: Callable[[], object], seconds: float, clock: Clock = time.perf_counter, least: int = 1) -> float:
+    """Return how often `act` runs in a second, measured for some seconds and at least `least` runs."""
+    done, began = 0, clock()
+    while (passed := clock() - began) < seconds or done < least:
+        act()
+        done += 1
+    return done / passed
+
+
+def fastest(act: Callable[[], T], rounds: int = 1) -> tuple[T, float]:
+    """Return the result of a function, and the seconds of its fastest call."""
+    best = float("inf")
+    for _ in range(rounds):
+        began = time.perf_counter()
+        result = act()
+        best = min(best, time.perf_counter() - began)
+    return result, best
+
+
+def in_turn(ways: Mapping[str, Callable[[], T]], rounds: int) -> dict[str, list[T]]:
+    """Measure several ways in turn, and return the measurements of each in all rounds."""
+    found: dict[str, list[T]] = {name: [] for name in ways}
+    for _ in range(rounds):
+        for name, measure in ways.items():
+            found[name].append(measure())
+    return found
+
+
+def matching(names: Iterable[str], patterns: str) -> list[str]:
+    """Return the names that match any of some patterns, which commas separate."""
+    found = [name for name in names if any(fnmatchcase(name, one) for one in patterns.split(","))]
+    if patterns and not found:
+        raise SystemExit(f"No row matches {patterns!r}; rows: {', '.join(names)}.")
+    return found
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], text: int = 1) -> None:
+    """Print a Markdown table, each row as soon as it is measured. Columns after the first `text` are numbers."""
+    print(markdown_table(columns, [], numbers=range(text, len(columns))).strip())
+    for row in rows:
+        print(f"| {' | '.join(map(str, row))} |", flush=True)

@@ -1,0 +1,243 @@
+"""Interfaces of grammars, and the base words that all grammars of one seed share.
+
+A grammar is either
+
+- a function `(space, vocab_size, word_length, seed)` that returns a Language or messages [N, L], or
+- a `Corruption`: a map on a whole table of base messages. Corruptions can be chained, as in `rot+perm`.
+
+Both are registered with `icy.core.registry.register_grammar`. A grammar for one side only says so in `sides`, a class
+attribute of a corruption or an attribute of a function.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from jaxtyping import Int64, Integer
+from numpy.typing import NDArray
+
+from icy.core.checks import whole_number
+from icy.core.errors import IncompatibleError, InvalidSettingError
+from icy.core.registry import SIDES
+from icy.core.streams import stream
+from icy.core.text import counted
+from icy.languages.language import Language
+from icy.languages.meanings import MeaningSpace
+
+IntArray = NDArray[np.int64]
+Messages = Int64[IntArray, "meaning={space.size} length={space.attributes*word_length}"]  # of a function
+TableMessages = Int64[IntArray, "meaning={table.space.size} length={table.message_length}"]  # of a corruption
+Words = Int64[IntArray, "attr={space.attributes} value={space.values} word_length={word_length}"]
+
+LARGEST_DRAW = 2**62  # numbers up to this are drawn as one 64-bit integer, larger ones digit by digit
+
+
+class Grammar(Protocol):
+    """A function that makes a language.
+
+    Args:
+        space: the meanings.
+        vocab_size: number of tokens, V.
+        word_length: tokens per attribute word, w; messages have length L = A * w.
+        seed: every draw must come from `icy.core.streams.stream(seed, NAME)`, with a name of the grammar's own.
+
+    A function that can use given words, in place of those of the seed, also takes `words=None`: shape [A, K, w].
+
+    Returns:
+        A Language over `space`, or its messages: shape [N, L], tokens 0..V-1, rows in the order of meanings.
+    """
+
+    def __call__(
+        self, space: MeaningSpace, vocab_size: int, word_length: int, seed: int
+    ) -> Language | Integer[NDArray[np.integer[Any]], "meaning length"]: ...
+
+
+@dataclass(frozen=True)
+class WordTable:
+    """Properties of the table of messages that a corruption changes.
+
+    Attributes:
+        space: the meanings, in the order of the rows.
+        vocab_size: number of tokens, V.
+        word_length: tokens per word, w.
+        rng: the generator to draw from; each corruption of a seed has its own.
+    """
+
+    space: MeaningSpace
+    vocab_size: int
+    word_length: int
+    rng: np.random.Generator
+
+    @property
+    def message_length(self) -> int:
+        """Tokens per message, L = A * w."""
+        return self.space.attributes * self.word_length
+
+    def words(
+        self, messages: Int64[IntArray, "meaning length={self.message_length}"]
+    ) -> Int64[IntArray, "meaning attr={self.space.attributes} word_length={self.word_length}"]:
+        """Return messages [N, L] as words, shape [N, A, w]; a view, so copy it before you change it."""
+        return messages.reshape(len(messages), self.space.attributes, self.word_length)
+
+
+class Corruption(ABC):
+    """A map on a whole table of messages. To add a grammar, register a subclass.
+
+    Attributes:
+        sides: the sides that can learn it: "sender", "receiver" or both.
+
+    Example:
+        >>> import numpy as np
+        >>> from icy.grammars.grammar import Corruption, WordTable
+        >>> class Mirror(Corruption):
+        ...     def apply(self, messages, table):
+        ...         return messages[:, ::-1]
+        >>> from icy.languages.meanings import MeaningSpace
+        >>> table = WordTable(MeaningSpace(1, 2), vocab_size=3, word_length=2, rng=np.random.default_rng(0))
+        >>> Mirror().apply(np.array([[0, 1], [2, 1]]), table).tolist()
+        [[1, 0], [1, 2]]
+    """
+
+    sides: ClassVar[tuple[str, ...]] = SIDES
+
+    @abstractmethod
+    def apply(self, messages: TableMessages, table: WordTable) -> TableMessages:
+        """Return the corrupted messages.
+
+        Args:
+            messages: shape [N, L], 64-bit integers, row i for meaning i; do not change them in place.
+            table: the space, the sizes, and the random generator to draw from.
+
+        Returns:
+            Shape [N, L], tokens 0..V-1.
+        """
+
+
+def base_words(space: MeaningSpace, vocab_size: int, word_length: int, seed: int) -> Words:
+    """Draw the words of all attribute values: uniform, and distinct within and across attributes (Perkins21, Icy22).
+
+    They depend on the seed and the sizes alone, so all grammars of a seed share them.
+
+    Returns:
+        Shape [A, K, w].
+
+    Raises:
+        InvalidSettingError: there are fewer than A * K different words.
+    """
+    count, possible = space.attributes * space.values, vocab_size**word_length
+    if possible < count:
+        raise InvalidSettingError(
+            f"{space} needs {counted(count, 'different word')}, and a length of {word_length} gives only {possible} "
+            "over a "
+            f"vocabulary of {vocab_size}; raise the vocabulary or the word length."
+        )
+    words = distinct_digits(stream(seed, "words"), count, vocab_size, word_length)
+    return words.reshape(space.attributes, space.values, word_length)
+
+
+def base_messages(
+    space: MeaningSpace, vocab_size: int, word_length: int, seed: int, words: Words | None = None
+) -> Messages:
+    """Return the messages of the compositional language: the words of the values, in the order of attributes.
+
+    Args:
+        space: the meanings.
+        vocab_size: V.
+        word_length: w.
+        seed: of the words, unless they are given.
+        words: the words of all values, shape [A, K, w].
+
+    Returns:
+        Shape [N, A * w].
+
+    Raises:
+        InvalidSettingError: as for `base_words`, or the table does not fit in memory.
+    """
+    if words is None:
+        words = base_words(space, vocab_size, word_length, seed)
+    space.check_fits(space.attributes * word_length)
+    messages = np.empty((space.size, space.attributes, word_length), dtype=np.int64)
+    for attribute, of_values in enumerate(words):
+        repeats = space.values ** (space.attributes - 1 - attribute)  # meanings in a row with one value of it
+        messages[:, attribute].reshape(-1, space.values, repeats, word_length)[...] = of_values[:, None]
+    return messages.reshape(space.size, -1)
+
+
+def distinct_digits(
+    rng: np.random.Generator, count: int, base: int, length: int
+) -> Int64[IntArray, "count={count} length={length}"]:
+    """Draw distinct uniform numbers below base ** length, as digits, least significant first.
+
+    Returns:
+        Shape [count, length].
+    """
+    possible = base**length
+    if possible <= LARGEST_DRAW:
+        return digits(rng.choice(possible, size=count, replace=False), base, length)
+    # Too large for 64-bit integers: draw uniform rows, and again in the very unlikely case that two are equal.
+    while True:
+        rows = rng.integers(base, size=(count, length))
+        if len(np.unique(rows, axis=0)) == count:
+            return rows
+
+
+def digits(numbers: Int64[IntArray, "*axes"], base: int, length: int) -> Int64[IntArray, "*axes length={length}"]:
+    """Return the digits [..., length] of numbers [...], least significant first.
+
+    Example:
+        >>> import numpy as np
+        >>> from icy.grammars.grammar import digits
+        >>> digits(np.array([6, 16]), base=4, length=3).tolist()
+        [[2, 1, 0], [0, 0, 1]]
+    """
+    shown = np.empty((*numbers.shape, length), dtype=np.int64)
+    for place in range(length):
+        numbers, shown[..., place] = np.divmod(numbers, base)
+    return shown
+
+
+def given_words(words: object, space: MeaningSpace, vocab_size: int, word_length: int) -> Words:
+    """Return a table of words that a user gives, as an array of its own.
+
+    Raises:
+        InvalidSettingError: it is no table [A, K, w] of tokens 0..V-1, or two values have the same word.
+    """
+    shape = (space.attributes, space.values, word_length)
+    try:
+        given = np.array(words)
+    except ValueError:  # rows of different lengths
+        given = np.array([])
+    if given.shape != shape or given.dtype.kind not in "iu":
+        raise InvalidSettingError(
+            f"The words of {space} are whole numbers of shape {shape}: attributes, values, tokens of a word; the given "
+            f"ones have shape {given.shape}."
+        )
+    if given.min() < 0 or given.max() >= vocab_size:
+        raise InvalidSettingError(
+            f"Tokens of words run from 0 to {vocab_size - 1}; found {given.min()} to {given.max()}."
+        )
+    if len(np.unique(given.reshape(-1, word_length), axis=0)) < space.attributes * space.values:
+        raise InvalidSettingError("Two attribute values have the same word; give each a word of its own.")
+    return given.astype(np.int64)
+
+
+def check_settings(space: MeaningSpace, vocab_size: int, word_length: int) -> None:
+    """Raise an error for sizes that no grammar can work with, before anything is allocated.
+
+    Raises:
+        InvalidSettingError: the vocabulary is below 2, the word length below 1, or the table too large for memory.
+    """
+    whole_number("vocabulary size", vocab_size, least=2)
+    whole_number("word length", word_length)
+    space.check_fits(space.attributes * word_length)
+
+
+def check_two_attributes(table: WordTable, name: str) -> None:
+    """Raise an error for a grammar that combines words if a message has only one.
+
+    Raises:
+        IncompatibleError: the space has one attribute.
+    """
+    if table.space.attributes < 2:
+        raise IncompatibleError(f"The grammar '{name}' needs at least 2 attributes; {table.space} has 1.")

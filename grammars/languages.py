@@ -1,0 +1,263 @@
+"""Make languages by the names of grammars and chains."""
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icy.core.checks import LARGEST_SEED, whole_number
+from icy.core.errors import IcyError, IncompatibleError, InvalidSettingError, UnknownNameError
+from icy.core.registry import SIDES, Entry, registry
+from icy.core.streams import stream
+from icy.core.text import counted, words
+from icy.languages.language import Language
+from icy.languages.meanings import MeaningSpace
+from icy.languages.names import is_language
+
+from .grammar import Corruption, IntArray, WordTable, base_messages, check_settings, given_words
+
+WILDCARDS = "*?["
+LANGUAGE_VERSION = "1"  # of languages that are used as grammars: their names hold a hash of their content
+Generators = Callable[..., np.random.Generator]
+"""What gives a corruption its generator, called as `icy.core.streams.stream` is: (seed, name, ...)."""
+
+
+def make_language(
+    name: str,
+    space: MeaningSpace | str | tuple[int, int],
+    vocab_size: int = 4,
+    word_length: int = 4,
+    seed: int = 0,
+    *,
+    words: object = None,
+    generators: Generators = stream,
+) -> Language:
+    """Make the language of a grammar.
+
+    The base words come from one stream of the seed, and every corruption draws from a stream of its own. So all
+    grammars of a seed share their words, and `perm` is the same permutation alone and in `rot+perm`.
+
+    Args:
+        name: a grammar (`rot`), an alias (`comp`), or a chain of corruptions applied left to right (`rot+perm`).
+        space: the meanings, such as "5x10".
+        vocab_size: number of tokens, V.
+        word_length: tokens per attribute word, w; messages have length A * w.
+        seed: whole number.
+        words: the base words, in place of those of the seed: tokens, shape [A, K, w].
+        generators: what corruptions draw from, in place of streams of the seed; for languages of other programs.
+
+    Returns:
+        The language, under its canonical name.
+
+    Raises:
+        UnknownNameError: there is no such grammar; the message suggests similar names.
+        IncompatibleError: the chain holds a grammar that is not a corruption, the space does not suit the grammar, or
+            a plug-in's grammar takes no given words.
+        InvalidSettingError: the sizes do not fit together, or the table does not fit in memory.
+
+    Example:
+        >>> from icy.grammars import make_language
+        >>> language = make_language("rot+perm", "3x10", seed=1)
+        >>> language
+        Language('rot+perm', 3x10, 1000 messages of 12 tokens, vocabulary 4, seed 1)
+        >>> language == make_language("rot+perm", "3x10", seed=1)
+        True
+    """
+    whole_space = MeaningSpace.of(space)
+    whole_seed = whole_number("seed", seed, -LARGEST_SEED - 1, LARGEST_SEED)
+    entries = resolve(name)
+    check_settings(whole_space, vocab_size, word_length)
+    vocab_size, word_length = int(vocab_size), int(word_length)  # NumPy's integers would overflow in V ** L
+    table = None if words is None else given_words(words, whole_space, vocab_size, word_length)
+    if _is_corruption(entries[0]):
+        base = base_messages(whole_space, vocab_size, word_length, whole_seed, table)
+        made = _corrupted(entries, base, (whole_space, vocab_size, word_length), whole_seed, generators)
+    else:
+        made = entries[0].create(whole_space, vocab_size, word_length, whole_seed, **_words_for(entries[0], table))
+    canonical = "+".join(entry.name for entry in entries)
+    return _finished(made, canonical, whole_space, vocab_size, word_length, whole_seed)
+
+
+def canonical_name(name: str) -> str:
+    """Return the name of a grammar or chain with aliases resolved, without making the language.
+
+    Raises:
+        UnknownNameError: there is no such grammar.
+        IncompatibleError: the chain holds a grammar that is not a corruption.
+
+    Example:
+        >>> from icy.grammars import canonical_name
+        >>> canonical_name("comp"), canonical_name("rot + perm")
+        ('concat', 'rot+perm')
+    """
+    return "+".join(entry.name for entry in resolve(name))
+
+
+def grammar_version(name: str) -> str:
+    """Return the version of a grammar, or of each in a chain ("1+1"); it is raised whenever languages may change.
+
+    Raises:
+        UnknownNameError, IncompatibleError: as for `canonical_name`.
+    """
+    if is_language(name):
+        return LANGUAGE_VERSION
+    return "+".join(entry.full_version for entry in resolve(name))
+
+
+def grammar_sides(name: str) -> tuple[str, ...]:
+    """Return the sides that can learn a grammar; for a chain, those that can learn all of its parts.
+
+    Raises:
+        UnknownNameError, IncompatibleError: as for `canonical_name`.
+
+    Example:
+        >>> from icy.grammars import grammar_sides
+        >>> grammar_sides("rot"), grammar_sides("rot+shuf")
+        (('sender', 'receiver'), ('receiver',))
+    """
+    parts = [_sides(entry) for entry in resolve(name)]
+    return tuple(side for side in SIDES if all(side in part for part in parts))
+
+
+def check_side(name: str, side: str) -> None:
+    """Raise an error for a grammar that a side cannot learn, such as shuf for a sender.
+
+    Raises:
+        IncompatibleError: only the other side can learn the grammar.
+        InvalidSettingError: `side` is neither "sender" nor "receiver".
+    """
+    if side not in SIDES:
+        raise InvalidSettingError(f"'{side}' is not a side; it is {' or '.join(SIDES)}.")
+    sides = grammar_sides(name)
+    if side not in sides:
+        raise IncompatibleError(
+            f"The grammar '{canonical_name(name)}' is for {sides[0] if sides else 'no side'}s only, not for a {side}; "
+            f"leave it out, or write 'all' for every grammar that a {side} can learn."
+        )
+
+
+def expand_grammars(patterns: str | Iterable[str], side: str) -> list[str]:
+    """Return the canonical names of the grammars that match patterns, each once, in the order of the patterns.
+
+    Args:
+        patterns: "all", shell patterns (`shuf*`), names, aliases and chains, and names of languages
+            (`emerged@1a2b3c4d5e6f7081`), in a list or between commas. "all" and shell patterns leave out grammars that
+            the side cannot learn.
+        side: "sender" or "receiver".
+
+    Raises:
+        UnknownNameError: a pattern matches nothing.
+        IncompatibleError: the side cannot learn a grammar asked for by name, or any that a pattern matches.
+        InvalidSettingError: `side` is neither "sender" nor "receiver".
+
+    Example:
+        >>> from icy.grammars import expand_grammars
+        >>> expand_grammars(["shuf*", "comp", "rot+perm"], "sender")
+        ['shufdet', 'concat', 'rot+perm']
+    """
+    listed = words(patterns) or ([patterns] if isinstance(patterns, str) else [])
+    names = [name for pattern in listed for name in _expand_one(pattern, side)]
+    return list(dict.fromkeys(names))
+
+
+def is_grammar(name: str) -> bool:
+    """Return whether a name or shell pattern is that of grammars, or a chain with a mistake of another kind."""
+    try:
+        _ = registry.match(name, "grammar") if _is_pattern(name) else resolve(name)
+    except UnknownNameError:
+        return False
+    except IcyError:
+        return True
+    return True
+
+
+def _is_pattern(name: str) -> bool:
+    return name == "all" or any(c in name for c in WILDCARDS)
+
+
+def _expand_one(pattern: str, side: str) -> list[str]:
+    if is_language(pattern):
+        return [pattern]
+    if not _is_pattern(pattern):
+        check_side(pattern, side)
+        return [canonical_name(pattern)]
+    matched = [entry.name for entry in registry.match(pattern, "grammar")]
+    usable = [name for name in matched if side in grammar_sides(name)]
+    if not usable:
+        check_side(matched[0], side)
+    return usable
+
+
+def resolve(name: str) -> list[Entry]:
+    """Return the registry entries of a grammar or of the parts of a chain. Errors as for `canonical_name`."""
+    parts = [part.strip() for part in name.split("+")]
+    if len(parts) > 1 and not all(parts):
+        raise InvalidSettingError(f"'{name}' is not a chain of grammars; join names by '+', as in rot+perm.")
+    entries = [registry.get(part, "grammar") for part in parts]
+    unchained = [entry.name for entry in entries if not _is_corruption(entry)]
+    if len(entries) > 1 and unchained:
+        raise IncompatibleError(
+            f"'{unchained[0]}' cannot be part of the chain '{name}': a chain is made of corruptions, applied left to "
+            "right to the language of concat, as in rot+perm."
+        )
+    return entries
+
+
+def _is_corruption(entry: Entry) -> bool:
+    factory = entry.load()
+    return isinstance(factory, type) and issubclass(factory, Corruption)
+
+
+def _sides(entry: Entry) -> tuple[str, ...]:
+    return tuple(getattr(entry.load(), "sides", SIDES))
+
+
+def _words_for(entry: Entry, words: IntArray | None) -> dict[str, IntArray]:
+    """Return the argument by which a grammar that is a function gets the words that were given.
+
+    Raises:
+        IncompatibleError: it has no such argument.
+    """
+    if words is None:
+        return {}
+    if "words" not in inspect.signature(entry.load()).parameters:
+        raise IncompatibleError(
+            f"The grammar '{entry.name}' makes words of its own and takes none that are given; its function would need "
+            "an argument `words=None`."
+        )
+    return {"words": words}
+
+
+def _corrupted(
+    entries: list[Entry], messages: IntArray, sizes: tuple[MeaningSpace, int, int], seed: int, generators: Generators
+) -> NDArray[np.integer[Any]]:
+    uses: dict[str, int] = {}
+    for entry in entries:
+        uses[entry.name] = uses.get(entry.name, 0) + 1
+        # A second use in one chain draws from another stream; the first draws the same as the corruption alone.
+        again = () if uses[entry.name] == 1 else (uses[entry.name],)
+        table = WordTable(*sizes, generators(seed, entry.name, *again))
+        messages = np.asarray(entry.create().apply(messages, table))
+    return messages
+
+
+def _finished(made: object, name: str, space: MeaningSpace, vocab_size: int, word_length: int, seed: int) -> Language:
+    """Return the language under its canonical name, after checking what a plug-in's grammar made."""
+    if not isinstance(made, Language):
+        try:
+            made = Language(space, made, vocab_size)
+        except InvalidSettingError as error:
+            raise InvalidSettingError(
+                f"The grammar '{name}' returned something that is no language: {error}"
+            ) from error
+    given = (made.space, made.vocab_size, made.message_length)
+    if given != (space, vocab_size, space.attributes * word_length):
+        raise InvalidSettingError(
+            f"The grammar '{name}' was asked for {space}, a vocabulary of {vocab_size} and messages of "
+            f"{counted(space.attributes * word_length, 'token')}; it made {given[0]}, {given[1]} and {given[2]}."
+        )
+    finished: Language = dataclasses.replace(made, name=name, seed=seed)
+    return finished

@@ -1,0 +1,173 @@
+"""Make models by name, and count their parameters."""
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+from icy.core.errors import IncompatibleError, InvalidSettingError
+from icy.core.memory import available_memory
+from icy.core.registry import Entry, registry
+from icy.core.text import size
+from icy.core.types import AnyFunction
+from icy.languages.meanings import MeaningSpace
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from icy.core.representations import Representation
+
+
+LARGE = 4096  # hidden sizes from here on are checked against the memory before a model is made
+COPIES = 4  # of a parameter in training: itself, its gradient and Adam's two moments
+BYTES = 4  # of each
+OF_EVERY_MODEL = {"space", "message_length", "vocab_size", "hidden_size", "self"}  # arguments that are no options
+DEFAULTS = {"message_length": 20, "vocab_size": 4, "hidden_size": 128}  # Icy22's main setting, with 5x10
+
+
+def create_sender(
+    name: str,
+    space: MeaningSpace | str | tuple[int, int],
+    message_length: int = DEFAULTS["message_length"],
+    vocab_size: int = DEFAULTS["vocab_size"],
+    hidden_size: int = DEFAULTS["hidden_size"],
+    **options: object,
+) -> "nn.Module":
+    """Make a sender: meanings [batch, attr] -> scores [batch, length, vocab + 1].
+
+    Args:
+        name: a registered sender, such as `HierZero:GRU` (`icy list models` shows all).
+        space: the meanings, as a MeaningSpace or as "5x10".
+        message_length: L.
+        vocab_size: V.
+        hidden_size: E.
+        **options: further arguments of the model, such as `representation="gumb"` if it reads its own symbols; the
+            default is SOFT.
+
+    Raises:
+        UnknownNameError: there is no such sender or representation.
+        InvalidSettingError: a size is not a positive whole number, or the model has no such option.
+        IncompatibleError: the model does not work with the representation.
+
+    Example:
+        >>> import icy
+        >>> icy.create_sender("HierZero:GRU", "5x10").parameter_count("published")
+        107782
+    """
+    return create(registry.get(name, "sender"), space, message_length, vocab_size, hidden_size, **options)
+
+
+def create_receiver(
+    name: str,
+    space: MeaningSpace | str | tuple[int, int],
+    message_length: int = DEFAULTS["message_length"],
+    vocab_size: int = DEFAULTS["vocab_size"],
+    hidden_size: int = DEFAULTS["hidden_size"],
+    **options: object,
+) -> "nn.Module":
+    """Make a receiver: tokens [batch, length], or weights [batch, length, vocab + 1], -> scores [batch, attr, value].
+
+    Args:
+        name: a registered receiver, such as `Hier:GRU` (`icy list receivers` shows all).
+        space: the meanings, as a MeaningSpace or as "5x10".
+        message_length: L.
+        vocab_size: V.
+        hidden_size: E.
+        **options: further arguments of the model.
+
+    Raises:
+        IcyError: as for `create_sender`.
+
+    Example:
+        >>> import icy
+        >>> icy.create_receiver("RNN1L:GRU", "5x10").parameter_count("published")
+        108092
+    """
+    return create(registry.get(name, "receiver"), space, message_length, vocab_size, hidden_size, **options)
+
+
+def create(
+    entry: Entry,
+    space: MeaningSpace | str | tuple[int, int],
+    message_length: int,
+    vocab_size: int,
+    hidden_size: int,
+    /,  # so that options of these names are refused below, with a sentence
+    **options: object,
+) -> "nn.Module":
+    """Make the model of a registry entry; see `create_sender`."""
+    for what, value in (("message_length", message_length), ("vocab_size", vocab_size), ("hidden_size", hidden_size)):
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise InvalidSettingError(f"{what} must be a whole number of at least 1, not {value!r}.")
+    factory = entry.load()
+    accepted = _option_names(factory)
+    if "representation" in options or entry.representations:
+        options["representation"] = _representation(entry, options.get("representation", entry.representations[:1]))
+        if accepted is not None and "representation" not in accepted:
+            del options["representation"]  # a model without a feedback loop does not depend on it
+    unknown = [name for name in options if name in OF_EVERY_MODEL or (accepted is not None and name not in accepted)]
+    if unknown:
+        known = "any other name" if accepted is None else ", ".join(sorted(accepted)) or "none"
+        raise InvalidSettingError(f"{entry.qualified} has no option '{unknown[0]}'; its options: {known}.")
+    sizes = MeaningSpace.of(space), message_length, vocab_size, hidden_size
+    if hidden_size >= LARGE:
+        _require_memory(entry, sizes, options)
+    model: nn.Module = entry.create(*sizes, **options)
+    return model
+
+
+def _require_memory(entry: Entry, sizes: tuple[object, ...], options: dict[str, object]) -> None:
+    """Raise if the parameters of a large model do not fit in memory, before any is allocated.
+
+    Raises:
+        InvalidSettingError: they do not, with their gradients and the two moments of Adam.
+    """
+    import torch
+
+    available = available_memory()
+    try:
+        with torch.random.fork_rng(devices=[]), torch.device("meta"):  # which has shapes and no numbers
+            count = sum(p.numel() for p in entry.create(*sizes, **options).parameters())
+    except Exception as error:  # of a model that computes with its weights when it is made, which is then tried
+        if "overflow" not in str(error):
+            return
+        count = available  # more than can be counted
+    if COPIES * BYTES * count > available:
+        raise InvalidSettingError(
+            f"{entry.qualified} with a hidden size of {sizes[-1]} has {count:.1e} parameters, which need about "
+            f"{size(COPIES * BYTES * count)} of memory in training, and {size(available)} is available; take a smaller "
+            "hidden size."
+        )
+
+
+def _representation(entry: Entry, given: Any) -> "Representation":
+    from icy.core.representations import get_representation  # imports torch
+
+    (name,) = given if isinstance(given, tuple) else (given,)
+    found = get_representation(name) if isinstance(name, str) else name
+    if not entry.works_with(found.name):
+        raise cannot_use(entry, found.name)
+    return found
+
+
+def cannot_use(entry: Entry, representation: str) -> IncompatibleError:
+    """Make the error for a model in a representation that it does not work with."""
+    own = " or ".join(entry.representations)
+    return IncompatibleError(
+        f"{entry.qualified} cannot be trained in the representation '{representation}', only in {own}: "
+        f"use --representation {entry.representations[0]}."
+    )
+
+
+def count_parameters(model: "nn.Module") -> dict[str, int]:
+    """Return the number of trainable parameters by both conventions, which agree for a plain `nn.Module`."""
+    true = sum(p.numel() for p in model.parameters() if p.requires_grad)
+    count = getattr(model, "parameter_count", None)
+    return {"true": true, "published": int(count("published")) if callable(count) else true}
+
+
+def _option_names(factory: AnyFunction) -> set[str] | None:
+    """Return the arguments that a factory takes beyond those of every model; None if it takes any keyword."""
+    parameters = list(inspect.signature(factory).parameters.values())
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
+        return None
+    named = [p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return set(named) - OF_EVERY_MODEL - {"cell"}

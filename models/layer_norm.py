@@ -1,0 +1,88 @@
+"""Layer normalization whose parameters may have leading axes."""
+
+import math
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from icy.core.fused import Context, Fused, Gradients, apply
+from icy.core.tracing import traceable
+
+EPSILON = 1e-5  # added to variances, as in PyTorch
+
+
+def standardize(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return (x - mean) / sqrt(variance + epsilon), the mean, and 1 / sqrt(variance + epsilon)."""
+    return torch.native_layer_norm(x, x.shape[-1:], None, None, EPSILON)
+
+
+def standardize_backward(
+    grad: Tensor, x: Tensor, normal: Tensor, mean: Tensor, rate: Tensor, scale: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Return the gradients of x [stack, rows, hidden] and scale [stack, 1, hidden] from that of scale * normal."""
+    to_x = torch.ops.aten.native_layer_norm_backward(
+        grad * scale, x, x.shape[-1:], mean, rate, None, None, [True, False, False]
+    )[0]
+    return to_x, over_rows(normal * grad)
+
+
+def over_rows(grad: Float[Tensor, "stack rows size"]) -> Float[Tensor, "stack 1 size"]:
+    """Return the gradient of a vector that was added to every row."""
+    return grad.sum(1, keepdim=True)
+
+
+def as_stack(matrix: Float[Tensor, "*stack rows size"]) -> Float[Tensor, "stack rows size"]:
+    """Reshape to exactly one axis before the last two."""
+    return matrix.reshape(math.prod(matrix.shape[:-2]), *matrix.shape[-2:])
+
+
+def as_row(vector: Float[Tensor, "*stack size"]) -> Float[Tensor, "stack 1 size"]:
+    """Reshape the vector of each model to one that broadcasts over its rows."""
+    return vector.reshape(-1, 1, vector.shape[-1])
+
+
+class Normalise(Fused):
+    """scale (x - mean) / sqrt(variance + epsilon) + shift; x [stack, rows, hidden], the others [stack, 1, hidden]."""
+
+    @staticmethod
+    def forward(ctx: Context, x: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
+        normal, mean, rate = standardize(x)
+        ctx.save_for_backward(x, normal, mean, rate, scale, shift)
+        return torch.addcmul(shift, normal, scale)
+
+    @staticmethod
+    def plain(x: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
+        return torch.addcmul(shift, F.layer_norm(x, x.shape[-1:], eps=EPSILON), scale)
+
+    @staticmethod
+    def inputs(ctx: Context) -> Sequence[object]:
+        x, _, _, _, scale, shift = ctx.saved_tensors
+        return x, scale, shift
+
+    @staticmethod
+    def backward(ctx: Context, grad: Tensor) -> Gradients:
+        return *standardize_backward(grad, *ctx.saved_tensors[:5]), over_rows(grad)
+
+
+@traceable
+def normalise(
+    x: Float[Tensor, "*lead hidden"], scale: Float[Tensor, "*stack hidden"], shift: Float[Tensor, "*stack hidden"]
+) -> Float[Tensor, "*lead hidden"]:
+    """Return scale (x - mean) / sqrt(variance + epsilon) + shift, of the last axis."""
+    scale, shift = as_row(scale), as_row(shift)
+    normal: Tensor = apply(Normalise, x.reshape(len(scale), -1, x.shape[-1]), scale, shift)
+    return normal.view(x.shape)
+
+
+class LayerNorm(nn.LayerNorm):
+    """Layer normalisation over the last axis, initialised like PyTorch's."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(size)
+
+    def forward(self, x: Float[Tensor, "*lead hidden"]) -> Float[Tensor, "*lead hidden"]:
+        """Normalise, scale and shift."""
+        return normalise(x, self.weight, self.bias)

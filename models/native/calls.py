@@ -1,0 +1,281 @@
+"""Call the compiled code on stacks of replicates."""
+
+import ctypes
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+
+import torch
+from jaxtyping import Float, Int, Shaped, UInt8
+from torch import Tensor
+
+from icy.core import native
+from icy.core.errors import IncompatibleError
+from icy.core.fused import Context, Gradients
+from icy.core.native.arguments import address
+
+from .program import Program
+
+PACKAGE = "icy.models.native"
+ALIGNMENT = 64  # bytes, of each part of a workspace
+PLACE_BYTES = 24  # of `struct Place` of losses.h
+POINTER, WHOLE = ctypes.c_void_p, ctypes.c_int64
+
+CROSS_ENTROPY, STRAIGHT_THROUGH, LEAST_SQUARES, REINFORCE = range(4)  # `enum LossKind` of losses.h
+OPTIMIZERS = {"adam": 0, "rmsprop": 1}  # of program.cpp
+
+
+class Loss(ctypes.Structure):
+    """`struct Loss` of losses.h."""
+
+    _fields_ = [
+        *((n, WHOLE) for n in ("kind", "places", "choices")),
+        *((n, ctypes.c_double) for n in ("scale", "temperature", "reward", "entropy")),
+    ]
+
+
+class Optimizer(ctypes.Structure):
+    """`struct Optimizer` of program.cpp."""
+
+    _fields_ = [("rate", ctypes.c_double), ("clip", ctypes.c_double), ("step", WHOLE), ("kind", WHOLE)]
+
+
+class NativeTraining(ctypes.Structure):
+    """`struct Training` of program.cpp."""
+
+    _fields_ = [
+        ("loss", Loss),
+        ("optimizer", Optimizer),
+        *((n, WHOLE) for n in ("replicates", "updates", "batch", "padded")),
+        *((n, POINTER) for n in ("parameters", "first_moments", "second_moments", "trained")),
+        *((n, POINTER) for n in ("inputs", "targets", "keys", "losses")),
+    ]
+
+
+class Pass(ctypes.Structure):
+    """`struct Pass` of program.cpp."""
+
+    _fields_ = [
+        *((n, WHOLE) for n in ("batch", "padded")),
+        *((n, POINTER) for n in ("parameters", "gradients", "tokens", "input", "to_input", "keys", "scores")),
+        ("choices", WHOLE),
+        *((n, POINTER) for n in ("targets", "right", "tapes")),
+    ]
+
+
+class Draws(ctypes.Structure):
+    """`struct Draws` of program.cpp."""
+
+    _fields_ = [
+        *((n, WHOLE) for n in ("batches", "replicates", "batch", "attributes", "values", "length", "first")),
+        *((n, POINTER) for n in ("keys", "rows", "tables", "meanings", "messages")),
+    ]
+
+
+def available() -> bool:
+    """Return whether there is compiled code to call."""
+    return native.load(PACKAGE) is not None
+
+
+class Caller:
+    """Calls the compiled code for each replicate of a stack, on as many threads as PyTorch would use.
+
+    Memory to work in is kept from call to call.
+    """
+
+    def __init__(self) -> None:
+        library = native.load(PACKAGE)
+        assert library is not None
+        self._train = library.function("icy_train", None, POINTER, POINTER, WHOLE, POINTER)
+        self._pass = library.function("icy_pass", None, POINTER, POINTER, WHOLE, WHOLE, POINTER)
+        self._spaces: list[Tensor] = []
+        self._free: list[Tensor] = []
+
+    def train(self, program: Program, training: NativeTraining) -> None:
+        """Update every replicate."""
+        loss, native_program = training.loss, program.native
+        chunks = program.chunks(training.batch) if loss.kind == REINFORCE else 1
+        size = _bytes(
+            4 * native_program.weights, 4 * native_program.tape * chunks, 4 * training.padded,
+            PLACE_BYTES * native_program.place_count, 4 * training.batch * loss.places, 4 * training.batch,
+        )  # fmt: skip
+        address, of_training = ctypes.addressof(native_program), ctypes.addressof(training)
+        self._share(lambda i, space: self._train(address, of_training, i, space), training.replicates, size)
+
+    def run(self, program: Program, one: Pass, replicates: int, back: bool) -> None:
+        """Compute scores, or what goes back."""
+        native_program = program.native
+        size = _bytes(PLACE_BYTES * native_program.place_count, 4 * native_program.tape, 4 * native_program.weights)
+        address, of_pass = ctypes.addressof(native_program), ctypes.addressof(one)
+        self._share(lambda i, space: self._pass(address, of_pass, i, int(back), space), replicates, size)
+
+    def borrow(self, size: int) -> Float[Tensor, " size"]:
+        """Return memory for so many numbers, from a pass that has gone back if it is there."""
+        for i, space in enumerate(self._free):
+            if len(space) == size:
+                return self._free.pop(i)
+        self._free.clear()  # of another size of stack or batch
+        return torch.zeros(size, dtype=torch.float32, device="cpu")
+
+    def give_back(self, space: Float[Tensor, " size"]) -> None:
+        """Take back memory for the next pass."""
+        self._free.append(space)
+
+    def _share(self, function: Callable[[int, int], None], replicates: int, size: int) -> None:
+        threads = max(1, min(torch.get_num_threads(), replicates))
+        while len(self._spaces) < threads or any(len(s) < size for s in self._spaces[:threads]):
+            self._spaces = [torch.zeros(size, dtype=torch.uint8, device="cpu") for _ in range(threads)]
+        places = [s.data_ptr() for s in self._spaces]
+        if threads == 1:
+            for i in range(replicates):
+                function(i, places[0])
+            return
+        with ThreadPoolExecutor(threads) as pool:  # ctypes lets other threads run meanwhile
+            list(pool.map(lambda t: _each(function, range(t, replicates, threads), places[t]), range(threads)))
+
+    def scores(
+        self,
+        program: Program,
+        parameters: Float[Tensor, "replicate padded"],
+        inputs: Shaped[Tensor, "replicate batch ..."],
+        keys: Int[Tensor, " replicate"] | None = None,
+    ) -> Float[Tensor, "replicate batch place choice"]:
+        """Return the scores of replicates."""
+        found, one, _ = _described(program, parameters, inputs, keys)
+        self.run(program, one, len(inputs), False)
+        return found
+
+    def right(
+        self,
+        program: Program,
+        parameters: Float[Tensor, "replicate padded"],
+        inputs: Shaped[Tensor, "replicate batch ..."],
+        targets: Int[Tensor, "replicate batch place"],
+    ) -> Int[Tensor, " replicate"]:
+        """Return how many places of each replicate have their largest score at the target."""
+        _, one, held = _described(program, parameters, inputs, None)
+        replicates, batch = inputs.shape[:2]
+        targets, found = targets.long().contiguous(), torch.zeros(replicates, dtype=torch.long, device="cpu")
+        one.targets = address(targets, "int64", replicates * batch * program.places, "targets")
+        one.right = found.data_ptr()
+        self.run(program, one, len(held[1]), False)
+        return found
+
+
+def draw(
+    keys: Int[Tensor, " replicate"], rows: Int[Tensor, " replicate"], tables: UInt8[Tensor, "row length"],
+    first: int, batches: int, batch: int, attributes: int, values: int,
+) -> tuple[Int[Tensor, "batches replicate batch attr"], Int[Tensor, "batches replicate batch length"]]:  # fmt: skip
+    """Draw meanings, and look up their messages.
+
+    Args:
+        keys: of the stream of each replicate.
+        rows: of the table at which that of each replicate starts.
+        tables: messages, 8-bit.
+        first: number of the first batch in the stream.
+        batches, batch: how many, and meanings in each.
+        attributes, values: of the meanings.
+
+    Returns:
+        Meanings [batches, replicate, batch, attr] and messages [batches, replicate, batch, length].
+    """
+    library = native.load(PACKAGE)
+    assert library is not None
+    function = library.function("icy_draw", None, POINTER, WHOLE)
+    replicates, (height, length) = len(keys), tables.shape
+    if int(rows.min()) < 0 or int(rows.max()) + values**attributes > height:
+        raise IncompatibleError(f"A table of messages has {height} rows; one for every meaning is needed.")
+    meanings = torch.empty(batches, replicates, batch, attributes, dtype=torch.long, device="cpu")
+    messages = torch.empty(batches, replicates, batch, length, dtype=torch.long, device="cpu")
+    draws = Draws(
+        batches, replicates, batch, attributes, values, length, first,
+        address(keys, "int64", replicates, "keys"), address(rows, "int64", replicates, "rows"),
+        address(tables, "uint8", height * length, "tables"), meanings.data_ptr(), messages.data_ptr(),
+    )  # fmt: skip
+    for replicate in range(replicates):
+        function(ctypes.addressof(draws), replicate)
+    return meanings, messages
+
+
+def _each(function: Callable[[int, int], None], replicates: Iterable[int], space: int) -> None:
+    for replicate in replicates:
+        function(replicate, space)
+
+
+def _bytes(*parts: int) -> int:
+    return sum(-(-part // ALIGNMENT) * ALIGNMENT for part in parts)
+
+
+def _as_read(program: Program, inputs: Tensor) -> Tensor:
+    """Return inputs as the compiled code reads them: tokens in 64 bits, weights over symbols in single precision."""
+    return (inputs.float() if program.takes_weights else inputs.long()).contiguous()
+
+
+def address_of_inputs(program: Program, inputs: Shaped[Tensor, "..."], examples: int) -> int:
+    """Return the address of checked inputs of so many examples: tokens, or weights over symbols.
+
+    Raises:
+        IncompatibleError: their dtype, device or size is wrong, or a token is not one of the model's symbols.
+    """
+    native_program = program.native
+    if program.takes_weights:
+        return address(inputs, "float32", examples * native_program.tokens * native_program.weighted, "inputs")
+    place = address(inputs, "int64", examples * native_program.tokens, "inputs")
+    if inputs.numel() and program.symbols is not None:
+        least, most = (int(n) for n in inputs.aminmax())
+        if least < 0 or most >= program.symbols:
+            raise IncompatibleError(f"Tokens are 0 to {program.symbols - 1} here; got {least} to {most}.")
+    return place
+
+
+def _described(
+    program: Program, parameters: Tensor, inputs: Tensor, keys: Tensor | None
+) -> tuple[Tensor, Pass, tuple[Tensor, Tensor, Tensor | None]]:
+    """Return where scores go, the description of a pass, and what must live as long as it."""
+    inputs, weights = _as_read(program, inputs), program.takes_weights
+    replicates, batch = inputs.shape[:2]
+    read = address_of_inputs(program, inputs, replicates * batch)
+    one = Pass(
+        batch=batch,
+        padded=program.layout.padded,
+        parameters=address(parameters, "float32", replicates * program.layout.padded, "parameters"),
+        tokens=None if weights else read,
+        input=read if weights else None,
+        keys=None if keys is None else address(keys, "int64", replicates, "keys"),
+        choices=program.choices,
+    )
+    found = parameters.new_empty(replicates, batch, program.places, program.choices)
+    one.scores = found.data_ptr()
+    return found, one, (parameters, inputs, keys)
+
+
+class ProgramPass(torch.autograd.Function):
+    """A pass of a stack as one node of autograd."""
+
+    @staticmethod
+    def forward(
+        ctx: Context, caller: Caller, program: Program, parameters: Tensor, inputs: Tensor, keys: Tensor
+    ) -> Tensor:
+        """Return the scores [replicate, batch, place, choice]; keeps what the way back needs."""
+        found, one, held = _described(program, parameters.detach(), inputs.detach(), keys)
+        size = program.native.weights + program.chunks(inputs.shape[1]) * program.native.tape
+        tapes = caller.borrow(len(inputs) * size)
+        one.tapes = tapes.data_ptr()
+        ctx.caller, ctx.program, ctx.one, ctx.held = caller, program, one, (*held, tapes)
+        caller.run(program, one, len(inputs), False)
+        return found
+
+    @staticmethod
+    def backward(ctx: Context, grad: Tensor) -> Gradients:
+        """Return the gradients of the parameters, and of inputs that are weights."""
+        parameters, inputs, *_ = ctx.held
+        grad, one = grad.contiguous(), ctx.one
+        replicates, batch = inputs.shape[:2]
+        size = replicates * batch * ctx.program.places * ctx.program.choices
+        of_parameters = torch.zeros_like(parameters)
+        of_inputs = torch.zeros_like(inputs) if ctx.program.takes_weights else None
+        one.gradients, one.scores = of_parameters.data_ptr(), address(grad, "float32", size, "gradient of the scores")
+        one.to_input = None if of_inputs is None else of_inputs.data_ptr()
+        ctx.caller.run(ctx.program, one, len(inputs), True)
+        ctx.caller.give_back(ctx.held[-1])
+        ctx.held = None
+        return None, None, of_parameters, of_inputs, None

@@ -1,0 +1,133 @@
+"""Make the atlas: `python -m results.atlas [--train small|main|budget] [--shard i/n] [--dry-run]`.
+
+Run the sweep results/atlas/small.toml or main.toml into results/atlas/runs, starting from the
+records in results/atlas/records.parquet, which is committed; put all records back into it, and make of them
+analysis/data/atlas.parquet, which comes with icy. Run it again to continue, on any machine; several machines that share
+the folder can train a shard each.
+
+What was measured with a check every 50 updates, before the grid of checks was geometric, is in older.parquet without
+its records; until it is measured anew, it stays in the atlas under the setting check_every=50.
+
+`--train budget` runs results/atlas/budget.toml into results/atlas/budget-runs: the rows of the atlas at
+5x10 in which runs were cut, under a common budget of updates. Its records are in results/atlas/budget.parquet, and
+results/atlas/atlas-budget.md is made of them; they are not in the atlas that comes with icy.
+
+A model on a grammar comes into the atlas when all its seeds are there: of a run that was stopped, those that learn fast
+finished first, and their mean is too low. Of a model that failed in some seeds on every grammar the others are there.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+import icy
+from icy.analysis.atlas.atlas import FILE
+from icy.analysis.tables.bias import cell_in_row
+from icy.cli import main as command
+from icy.core.provenance import circumstances
+from icy.core.text import listed, markdown_table
+from icy.experiments.sweep import make_sweep, over, read_sweep, sweep_spec
+from icy.records.pack import add_to_pack
+from results.pages import fill_template
+
+HERE = Path(__file__).parent
+RESULTS, RECORDS, OLDER = (HERE / name for name in ("runs", "records.parquet", "older.parquet"))
+BUDGET, BUDGET_PAGE = HERE / "budget.parquet", HERE / "atlas-budget.md"
+BUDGET_RESULTS, BUDGET_SWEEP = HERE / "budget-runs", HERE / "budget.toml"
+ROW = ["model", "representation", "meanings", "word_length", "protocol"]
+
+
+def finished(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the runs of grammars on which all seeds of their row have a result, be it a failure.
+
+    A row of which only concat is left, to which others are compared, goes too.
+    """
+    row = [*ROW, "settings"]
+    of_row = table.groupby(row, dropna=False)["seed"].transform("nunique")
+    of_grammar = table.groupby([*row, "grammar"], dropna=False)["seed"].transform("nunique")
+    whole = table[of_grammar.eq(of_row)]
+    grammars = whole.groupby(row, dropna=False)["grammar"].transform("nunique")
+    return whole[grammars.gt(1)].reset_index(drop=True)
+
+
+def make() -> icy.Atlas:
+    """Make the atlas of all records and of the older table."""
+    add_to_pack(RECORDS, RESULTS)
+    atlas, older = icy.Atlas.load(RECORDS), icy.Atlas.load(OLDER)
+    anew = pd.MultiIndex.from_frame(atlas.table[ROW])
+    still = older.table[~pd.MultiIndex.from_frame(older.table[ROW]).isin(anew)]
+    about = {
+        name: sorted({*value, *older.about[name]}) if isinstance(value, list) else value
+        for name, value in atlas.about.items()
+    }
+    table = finished(pd.concat([atlas.table, still], ignore_index=True))
+    days = about["made"]
+    about |= {
+        "made": [min(days), max(days)],
+        "runs": len(table),
+        "hours": round(table["seconds"].sum() / 3600, 2),
+    }
+    return icy.Atlas(table, about)
+
+
+def make_budget() -> str:
+    """Pack the records of the common budget, and return their page."""
+    records = list(add_to_pack(BUDGET, BUDGET_RESULTS).records)
+    long, capped = icy.ProbeResult(records).to_dataframe(), icy.Atlas.load(RECORDS).table
+    budget = f"{int(long['max_updates'].iloc[0]):,}"
+    where = {"out": str(BUDGET_RESULTS), "start": [str(BUDGET)]}
+    lines, missing = [], []
+    for row in make_sweep(sweep_spec(**over(read_sweep(str(BUDGET_SWEEP)), where))).rows:
+        seeds = {replicate.seed for replicate in row.job.replicates}
+        left = []
+        for grammar in dict.fromkeys(replicate.condition for replicate in row.job.replicates):
+            part = long[long["model"].eq(row.name) & long["grammar"].eq(grammar)]
+            if set(part["seed"]) != seeds:
+                left.append(grammar)
+                continue
+            same = [capped[name].eq(part[name].iloc[0]) for name in (*ROW, "grammar")]
+            before = capped[np.logical_and.reduce([*same, capped["settings"].eq("")])]
+            cell = cell_in_row(part, "sd", log=True)
+            numbers = [cell.text(2), cell.below("updates", 2, "sd"), f"{part['accuracy'].mean():.3f}"]
+            cut = f"{int(before['cut'].sum())} of {len(before)}"
+            lines.append([row.name, grammar, str(len(seeds)), *numbers, cut, f"{before['accuracy'].mean():.3f}"])
+        missing += [f"{row.name} ({', '.join(left)})"] * bool(left)
+    headings = ["model", "grammar", "seeds", "ratio", "updates", f"accuracy at {budget}", "cut at 20", "accuracy there"]
+    about = circumstances(records)
+    made = f"made {' to '.join(dict.fromkeys(about['made']))} with {'; '.join(about['versions'])}"
+    return fill_template(
+        BUDGET_PAGE,
+        budget=budget,
+        table=markdown_table(headings, lines),
+        missing=f"Not measured yet: {listed(missing)}." if missing else "All rows are measured.",
+        runs=len(records),
+        made=made,
+        devices=", ".join(about["devices"]),
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--train", choices=("small", "main", "budget"), help="which sweep to run; else only pack")
+    parser.add_argument("--representation", default="soft", help="soft, gumb, discr, or several")
+    given, more = parser.parse_known_args()  # the rest is for icy sweep
+    budget = given.train == "budget"
+    records, results = (BUDGET, BUDGET_RESULTS) if budget else (RECORDS, RESULTS)
+    if given.train:
+        words = ["sweep", str(HERE / f"{given.train}.toml"), "-o", str(results)]
+        words += ["--from", str(records)] if records.exists() else []
+        command([*words, "--representation", given.representation, *more], standalone_mode=False)
+    if budget and "--dry-run" not in more:
+        BUDGET_PAGE.write_text(make_budget())
+    elif "--dry-run" not in more:
+        atlas = make()
+        atlas.save(FILE)
+        print(atlas.settings().to_string(index=False))
+
+
+if __name__ == "__main__":
+    main()

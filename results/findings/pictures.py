@@ -1,0 +1,178 @@
+"""Pictures of findings.py: models as dots, by side, family or grammar."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from icy.analysis import style
+from results.findings.data import FAMILIES, GRAMMARS, SIDES, Table
+
+RATIO = "updates as a ratio to concat's"
+UPDATES = "updates"
+
+
+def by_family(ratios: Table, updates: Table) -> Figure:
+    """Draw ratios above and updates below, a panel per side: dots of models, the mean of each family as a bar.
+
+    Models with cut runs are hollow, and the means of families with such models are bounds, drawn as ">".
+    """
+    names = [f"{side}s" for side in SIDES]
+    figure, axes = style.panels(names * 2, None, (6.4, 6.0), 2, sharex="row", sharey=True)
+    for ax, (table, label), side in zip(axes, ((t, x) for t, x in ((ratios, RATIO), (updates, UPDATES)) for _ in SIDES),
+                                        SIDES * 2, strict=True):  # fmt: skip
+        for place, family in enumerate(FAMILIES):
+            of, colour = table.side(side).families(family), style.COLOURS[place]
+            for at, grammar in enumerate(GRAMMARS):
+                y = at + (place - (len(FAMILIES) - 1) / 2) * 0.15
+                _dots(ax, np.exp(of.values[grammar]), [y] * len(of), of.cut[grammar], colour, markersize=2.5)
+                if len(of):
+                    mean, bar = math.exp(of.values[grammar].mean()), "$>$" if of.cut[grammar].any() else "|"
+                    ax.plot(
+                        [mean], [y], marker=bar, markersize=6, markeredgewidth=2 if bar == "|" else 0.8, color=colour
+                    )
+        ax.set_ylim(len(GRAMMARS) - 0.5, -0.5)
+        if label == RATIO:
+            _logarithmic(ax, "x", label)
+            ax.axvline(1, color="black", linewidth=0.8)
+        else:
+            ax.set(xscale="log", xlabel=label)
+            style.count_axis(ax.xaxis, *ax.get_xlim())
+        ax.set_yticks(range(len(GRAMMARS)), GRAMMARS)
+        style.head(ax, f"{side}s", 3)
+        style.tidy(ax, "x")
+    _legend(figure, axes[0], dict(zip(FAMILIES, style.COLOURS, strict=False)))
+    return figure
+
+
+def _dots(ax: Axes, x: Any, y: Any, cut: Any, colour: str, marker: str = "o", **more: Any) -> None:
+    """Draw models, hollow where runs were cut."""
+    x, y, cut = np.asarray(x, float), np.asarray(y, float), np.asarray(cut, bool)
+    for mask, face in ((~cut, colour), (cut, "white")):
+        marks: dict[str, Any] = {"markersize": 3.5, "color": colour, "markerfacecolor": face, "alpha": 0.7, **more}
+        ax.plot(x[mask], y[mask], marker, **marks)
+
+
+def by_grammar(
+    panels: Mapping[str, tuple[Table, Table]],
+    grammars: Sequence[str],
+    x: str,
+    y: str,
+    ratios: bool = True,
+) -> Figure:
+    """Draw what models have in one table against what they have in another, coloured by grammar.
+
+    Models with cut runs are hollow.
+
+    Args:
+        panels: names of panels, and two tables each, of logarithms of ratios, or the second of accuracies.
+        grammars: to draw.
+        x: what the first table holds.
+        y: what the second holds.
+        ratios: whether that is ratios too; a line is drawn where both are alike.
+    """
+    looks = style.grammar_looks(grammars)
+    height = 0.6 + 2.4 * -(-len(panels) // 2)
+    figure, axes = style.panels(list(panels), None, (6.4, height), 2, sharey=True, sharex=True)
+    for ax, (name, (first, second)) in zip(axes, panels.items(), strict=True):
+        both = [model for model in first.models if model in set(second.models)]
+        for grammar, look in looks.items():
+            values = second.values.loc[both, grammar]
+            cut = first.cut.loc[both, grammar] | second.cut.loc[both, grammar]
+            x_of, y_of = np.exp(first.values.loc[both, grammar]), np.exp(values) if ratios else values
+            _dots(ax, x_of, y_of, cut, look.colour, look.marker)
+        style.head(ax, name, 3)
+        style.tidy(ax)
+    for place, ax in enumerate(axes):
+        _logarithmic(ax, "x", x if place >= len(axes) - 2 else "")
+        beside = y if place % 2 == 0 else ""
+        if ratios:
+            _logarithmic(ax, "y", beside)
+            ax.axline((1, 1), (2, 2), color="black", linewidth=0.6)
+        else:
+            ax.set(ylim=(-0.03, 1.03), ylabel=beside)
+    colours, marks = ({g: getattr(look, what) for g, look in looks.items()} for what in ("colour", "marker"))
+    _legend(figure, axes[0], colours, marks)
+    return figure
+
+
+def factors(rows: Mapping[str, tuple[Table, Sequence[tuple[str, str]]]], grammars: Sequence[str], x: str) -> Figure:
+    """Draw quotients of pairs of models: a line of dots per grammar and row, the mean of each as a bar.
+
+    Pairs of which one model has cut runs are hollow; those of which both have are left out.
+    """
+    figure, (ax,) = style.panels(["factors"], None, (6.4, 2.9))
+    for place, (table, pairs) in enumerate(rows.values()):
+        a, b = (table.values.loc[list(of)].to_numpy() for of in zip(*pairs, strict=True))
+        cuts = [table.cut.loc[list(of)].to_numpy() for of in zip(*pairs, strict=True)]
+        for at, grammar in enumerate(grammars):
+            column, y = list(table.values).index(grammar), at + (place - (len(rows) - 1) / 2) * 0.2
+            one, both = cuts[0][:, column] ^ cuts[1][:, column], cuts[0][:, column] & cuts[1][:, column]
+            logs = (a - b)[~both, column]
+            _dots(ax, np.exp(logs), [y] * len(logs), one[~both], style.COLOURS[place], markersize=3)
+            if not one.any():
+                ax.plot([np.exp(logs.mean())], [y], "|", markersize=8, markeredgewidth=2, color=style.COLOURS[place])
+    _logarithmic(ax, "x", x)
+    ax.set_ylim(len(grammars) - 0.5, -0.5)
+    ax.set_yticks(range(len(grammars)), grammars)
+    ax.axvline(1, color="black", linewidth=0.8)
+    style.tidy(ax, "x")
+    _legend(figure, ax, dict(zip(rows, style.COLOURS, strict=False)))
+    return figure
+
+
+def stacked(panels: Mapping[str, Mapping[str, Mapping[str, float]]]) -> Figure:
+    """Draw shares of a whole as bars, a panel per mapping, a bar per row."""
+    figure, axes = style.panels(list(panels), None, (6.4, 2.4), len(panels), sharey=True)
+    rows = list(dict.fromkeys(row for panel in panels.values() for row in panel))
+    names = list(next(iter(next(iter(panels.values())).values())))
+    for ax, (title, panel) in zip(axes, panels.items(), strict=True):
+        for row, shares in panel.items():
+            left = 0.0
+            for place, name in enumerate(names):
+                ax.barh(rows.index(row), shares[name], left=left, height=0.65, color=style.COLOURS[place])
+                left += shares[name]
+        ax.set(ylim=(len(rows) - 0.5, -0.5), xlim=(0, 1), xlabel="share of the variance")
+        ax.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
+        ax.set_yticks(range(len(rows)), rows)
+        style.head(ax, title, 2)
+        style.tidy(ax)
+    _legend(figure, axes[0], dict(zip(names, style.COLOURS, strict=False)))
+    return figure
+
+
+def by_sender(runs: pd.DataFrame, scores: Mapping[str, str]) -> Figure:
+    """Draw scores of senders, a panel per score: a dot per seed, the mean as a bar, sorted by the last score."""
+    names = [str(name) for name in runs.groupby("sender")[list(scores)[-1]].mean().sort_values().index]
+    figure, axes = style.panels(list(scores), None, (6.4, 4.2), len(scores), sharey=True)
+    for ax, (score, label) in zip(axes, scores.items(), strict=True):
+        for at, name in enumerate(names):
+            values, colour = runs.loc[runs["sender"].eq(name), score], style.COLOURS[0]
+            ax.plot(values, [at] * len(values), "o", markersize=3, color=colour, alpha=0.5)
+            ax.plot([values.mean()], [at], "|", markersize=8, markeredgewidth=2, color=colour)
+        ax.set(xlabel=label, ylim=(-0.7, len(names) - 0.3))
+        ax.set_yticks(range(len(names)), names, fontsize=style.SMALL)
+        style.tidy(ax, "x")
+    return figure
+
+
+def _logarithmic(ax: Axes, axis: str, label: str) -> None:
+    """Make an axis logarithmic, with plain numbers at its ticks."""
+    ax.set(**{f"{axis}scale": "log", f"{axis}label": label})
+    limits = ax.get_xlim() if axis == "x" else ax.get_ylim()
+    style.ratio_axis(ax.xaxis if axis == "x" else ax.yaxis, *limits)
+
+
+def _legend(figure: Figure, ax: Axes, colours: Mapping[str, str], marks: Mapping[str, str] | None = None) -> None:
+    """Draw a legend of colours, and of marks if they differ, below a figure."""
+    of = {name: "o" if marks is None else marks[name] for name in colours}
+    handles = [ax.plot([], [], of[name], color=colour, label=name)[0] for name, colour in colours.items()]
+    long = max(map(len, colours)) > 10
+    place: dict[str, Any] = {"loc": "outside lower center", "ncols": 3 if long else len(colours)}
+    figure.legend(handles=handles, fontsize=style.SMALL, frameon=False, **place)

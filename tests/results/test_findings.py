@@ -1,0 +1,133 @@
+"""Findings: their statistics, and that the page says what the records show."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from results.findings import __main__ as bench
+from results.findings.data import (
+    FAMILIES,
+    FEW,
+    Table,
+    across,
+    family_of,
+    mean_of,
+    over_cells,
+    probes,
+    quotient_of,
+    shown,
+)
+
+
+def table(ratios: dict[str, dict[str, float]], cut: Sequence[tuple[str, str]] = ()) -> Any:
+    """A table of findings, of ratios by model and grammar, the same for two seeds; some of them cut."""
+    rows = [
+        {"model": model, "grammar": grammar, "seed": seed, "log": math.log(value), "cut": (model, grammar) in cut}
+        for model, of in ratios.items()
+        for grammar, value in of.items()
+        for seed in (1, 2)
+    ]
+    return Table.of(pd.DataFrame(rows), "log", list(next(iter(ratios.values()))))
+
+
+def test_models_that_agree_have_a_concordance_of_one() -> None:
+    alike = pd.DataFrame([[1.0, 2, 3], [10, 20, 30], [0, 5, 6]])
+    assert bench.concordance(alike) == pytest.approx(1)
+    turned = pd.DataFrame([[1.0, 2, 3], [2, 3, 1], [3, 1, 2]])
+    assert bench.concordance(turned) == pytest.approx(0)
+    tied = pd.DataFrame([[1.0, 20, 20], [2, 20, 20]])  # they agree in all that they tell
+    assert bench.concordance(tied) == pytest.approx(1)
+
+
+def test_components_of_variance_are_those_of_their_sources() -> None:
+    noise = 1e-9 * np.random.default_rng(0).normal(size=(3, 4, 2))
+    shares, p = bench.components(noise + np.arange(3.0)[:, None, None])
+    assert shares == pytest.approx({"architecture": 1, "cell": 0, "both together": 0, "seed": 0, "rest": 0}, abs=1e-6)
+    assert p == pytest.approx(1)
+    assert bench.components(noise + np.array([0.0, 1]))[0]["seed"] == pytest.approx(1)  # crossed with models
+    rng = np.random.default_rng(0)
+    many = 2 * rng.normal(size=(60, 1, 1)) + rng.normal(size=(1, 60, 1)) + rng.normal(size=(60, 60, 3))
+    found, _ = bench.components(many)  # variances of 4, 1 and 1
+    assert sum(found.values()) == pytest.approx(1)
+    assert found["architecture"] == pytest.approx(4 / 6, abs=0.1)
+    assert found["both together"] < 0.01
+    assert found["seed"] < 0.01
+
+
+def test_intervals_count_models_of_a_cell_once() -> None:
+    one, two = {"sender/RNNZero:GRU": 0.0, "sender/RNNZero:RNN": 1.0}, {"sender/HierZero:GRU": 0.0}
+    expected = (0.5, 0.5 - 6.3531, 0.5 + 6.3531)  # 12.706 standard errors of a half
+    assert over_cells(pd.Series(one)) == pytest.approx(expected, abs=1e-4)
+    assert over_cells(pd.Series(one | two)) == pytest.approx(expected, abs=1e-4)
+
+
+def test_means_with_cut_runs_are_bounds() -> None:
+    names = [f"sender/RNNZero:{cell}" for cell in ("GRU", "LSTM", "RNN", "SRU")]
+    same = table({name: {"rot": 2.0} for name in names})
+    assert str(mean_of(same, "rot")) == "2.00 (2.00 to 2.00)"
+    capped = table({name: {"rot": 20.0} for name in names}, [(name, "rot") for name in names])
+    assert str(mean_of(capped, "rot")) == "> 20.0"
+    three = table({name: {"rot": 5.0} for name in names[:3]}, [(names[0], "rot")])
+    assert str(mean_of(three, "rot")) == "5.00†, 5.00 and 5.00"  # no interval of three models
+    values = dict(zip(names, (2.0, 3.0, 20.0, 20.0), strict=True))
+    low = mean_of(table({name: {"rot": value} for name, value in values.items()}), "rot").low
+    some = mean_of(table({name: {"rot": value} for name, value in values.items()}, [(names[3], "rot")]), "rot")
+    assert (some.low, some.high) == (low, math.inf)  # the interval's end, as if runs ended where they were cut
+
+
+def test_quotients_leave_out_pairs_that_were_both_cut() -> None:
+    a, b, c, d, e = (f"sender/RNNZero:{cell}" for cell in "ABCDE")
+    ratios = {a: {"rot": 20.0}, b: {"rot": 4.4}, c: {"rot": 8.0}, d: {"rot": 4 / 1.1}, e: {"rot": 4.0}}
+    one = table(ratios, [(a, "rot")])
+    other = table({a: {"rot": 20.0}, b: {"rot": 2.0}, c: {"rot": 4.0}, d: {"rot": 2.0}, e: {"rot": 2.0}}, [(a, "rot")])
+    assert str(quotient_of(one, other, "rot")) == "2.00 (1.77 to 2.26), 4 of 5"  # Student's t of the others' logarithms
+    low = table({name: {"rot": 2.0} for name in ratios})
+    assert str(quotient_of(one, low, "rot")).startswith("> ")
+    assert str(quotient_of(low, one, "rot")).startswith("< ")
+    assert str(quotient_of(one.only([a]), other, "rot")) == "-"
+
+
+def test_orders_of_models_that_were_mostly_cut_are_unknown() -> None:
+    values = {f"sender/RNNZero:{n}": {"perm": 1.0 + n, "rot": 2.0 + n} for n in range(FEW)}
+    alike = across(table(values), table(values), "perm", "rot")
+    assert alike is not None
+    assert alike.correlation.value == pytest.approx(1)
+    capped = table(values, [(name, "rot") for name in list(values)[:3]])
+    assert shown(across(capped, capped, "perm", "rot")) == "-"
+    few = table({name: values[name] for name in list(values)[1:]})
+    assert across(few, few, "perm", "rot") is None
+
+
+def test_a_sentence_that_the_records_do_not_support_is_an_error() -> None:
+    assert bench.supported(True, "  All \n hold. ") == "All hold."
+    with pytest.raises(bench.UnsupportedError, match=r"do not support this sentence: All hold\."):
+        bench.supported(False, "All hold.")
+
+
+def test_every_model_of_the_atlas_has_a_family() -> None:
+    assert set(probes()["model"].map(family_of)) == set(FAMILIES)
+
+
+def test_models_of_which_seeds_failed_are_left_out() -> None:
+    for protocol in ("acquire", "budget"):
+        long = probes(protocol=protocol)
+        assert long.groupby("model")["seed"].nunique().eq(3).all()
+
+
+@pytest.mark.slow
+def test_the_page_says_what_the_records_show(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    committed = bench.PAGE.read_text()
+    monkeypatch.setattr(bench.RECORDS, "runs", tmp_path)
+    found = bench.findings()
+    assert bench.page(found) == committed
+    pictures = re.findall(r"\]\(([\w-]+\.png)\)", committed)
+    assert [name for name in pictures if not bench.PAGE.with_name(name).is_file()] == []
+    assert [one.title for one in found if one.drawn is not None and one.picture not in pictures] == []

@@ -1,0 +1,78 @@
+"""The script that measures published tables again: what it is asked for, before it trains anything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from icy.analysis.literature.verdicts import ROW, Verdict
+from results.reproduced import __main__ as reproduce
+from tests.pages import text
+
+
+@pytest.fixture(autouse=True)
+def no_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(reproduce, "RESULTS", tmp_path)
+
+
+def test_a_page_that_is_not_there_is_refused_with_those_that_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["reproduced", "--train", "--table", "tabel13"])
+    with pytest.raises(SystemExit, match=r"tabel13.*perkins21-table13"):
+        reproduce.main()
+
+
+@pytest.mark.parametrize(
+    ("table", "named"),
+    [
+        ("icy22/table3", {"representation": ["gumb"]}),  # a table of SOFT alone
+        ("perkins21/table13", {"only": ["RNN1L:LSTM"]}),  # a receiver, in a table of senders
+    ],
+)
+def test_a_table_without_what_is_named_is_passed_over(table: str, named: dict[str, list[str]]) -> None:
+    assert reproduce.reproduce(reproduce.Page(table), **named) is None
+
+
+@pytest.mark.slow
+def test_a_table_of_which_nothing_is_named_is_read_whole() -> None:
+    done = reproduce.reproduce(reproduce.Page("perkins21/table15"))
+    assert len(done.cells) == 432
+    assert set(done.cells["representation"]) == {"soft", "gumb", "discr"}
+
+
+@pytest.mark.slow
+def test_what_is_named_is_all_that_is_read() -> None:
+    done = reproduce.reproduce(reproduce.Page("perkins21/table15"), only=["kNN"], representation=["soft"])
+    assert set(done.cells["model"]) == {"kNN"}
+    assert set(done.cells["representation"]) == {"soft"}
+    assert not (done.cells["verdict"] == "missing").any()
+
+
+def test_the_documentation_compares_both_grids_on_the_same_cells() -> None:
+    files = ("perkins21-table13-check_every-400", "perkins21-table13")
+    wide, usual = (pd.read_csv(f"results/reproduced/{name}.csv").query("verdict != 'missing'") for name in files)
+    which = ["representation", "model", "hidden_size", "grammar"]
+    same = usual.merge(wide[which], on=which)
+    found = [Verdict.of(cells) for cells in (wide, same)]
+    assert [one.decided for one in found] == [40, 40]
+    page = " ".join(text("docs/from-results-to-a-paper.md").split())
+    assert f"{found[1].agree} agree instead of {found[0].agree}" in page
+    assert f"{found[1].mean_difference:.3f} instead of {found[0].mean_difference:.3f}" in page
+    assert f"below the printed accuracies, by {-Verdict.of(usual).mean_difference:.3f} on average" in page
+
+
+@pytest.mark.slow
+def test_the_summary_has_the_verdicts_of_the_cells_on_file() -> None:
+    lines = [line for line in text("results/reproduced/README.md").splitlines() if line.startswith("| [")]
+    for line in lines:
+        _, _, measured, *row = (one.strip() for one in line.strip("|").split("|"))
+        name = line.partition("](")[2].partition(".md)")[0]
+        cells = pd.read_csv(f"results/reproduced/{name}.csv", dtype={"equivalence": object})
+        of_metrics = cells["measure"].eq("residual_entropy").all()
+        found = Verdict.of(cells, ("representation", "grammar") if of_metrics else ROW)
+        off = row.pop(4)  # the cells on file are rounded
+        assert off == "-" or float(off) == pytest.approx(found.if_off, abs=0.1)
+        assert measured == f"{found.measured} of {found.cells}"
+        counts = [found.decided, found.agree, found.by_chance, found.phrase, found.equivalent, found.further]
+        assert row == [str(one) for one in (*counts, found.shift, found.upwards, found.by_design)]
