@@ -18,6 +18,7 @@ from icy.core.entry import JOB
 from icy.core.errors import InvalidSettingError, StoreError, quoted
 from icy.core.registry import registry
 from icy.core.text import listed, several
+from icy.core.types import Choices, Fields
 from icy.records.kinds import job_kind
 
 log = logging.getLogger(__name__)
@@ -28,7 +29,7 @@ SCALARS = {int: "a whole number", float: "a number", bool: "true or false", str:
 SEVERAL = {int: "whole numbers", float: "numbers", bool: "true and false", str: "texts"}
 
 
-def read_sweep(file: str | Path) -> dict[str, Any]:
+def read_sweep(file: str | Path) -> Choices:
     """The arguments in a file: TOML, or YAML by its suffix; parts of the sweep stand under [[sweep]].
 
     Raises:
@@ -67,7 +68,7 @@ def _field(name: str) -> str:
     return OPTIONS.get(name, name.replace("-", "_"))
 
 
-def _by_field(given: Mapping[str, Any]) -> dict[str, Any]:
+def _by_field(given: Fields) -> Choices:
     return {_field(name): value for name, value in given.items()}
 
 
@@ -199,7 +200,7 @@ def _along(one: InFile) -> InFile:
     return one | InFile(frozenset({str}), one.scalars - {NoneType})
 
 
-def _check(table: Mapping[str, Any], types: Mapping[str, InFile], where: Callable[[str], str]) -> None:
+def _check(table: Fields, types: Mapping[str, InFile], where: Callable[[str], str]) -> None:
     """Raise if a value is not of its option's type, or an option there twice. Unknown options are told elsewhere."""
     names: dict[str, str] = {}
     for name, value in table.items():

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import cast
 
 from icy.core.entry import Entry
 from icy.core.text import counted
+from icy.core.types import Choices
 from icy.records.kinds import job_kind
 from icy.records.record import Record
 from icy.training.job import Job, Replicate
@@ -55,7 +56,7 @@ class GameJob(Job):
             "message_length": task.message_length,
         }
 
-    def config(self, replicate: Replicate) -> dict[str, Any]:
+    def config(self, replicate: Replicate) -> Choices:
         """Return all choices that can change the numbers of a training; what is usual stands in `settings` alone."""
         task = self.task
         return {
@@ -71,7 +72,7 @@ class GameJob(Job):
             "settings": {"setup": task.config()},
         }
 
-    def _options(self) -> dict[str, Any]:
+    def _options(self) -> Choices:
         """Return what differs from the preset and has no place of its own in a record."""
         usual = preset_changes(self.preset, self.task.world, self.task.channel)
         nothing = object()
@@ -113,7 +114,7 @@ class GameJob(Job):
 
     def summary(self, record: Record) -> str:
         """Return the result of a training in a few words."""
-        found = cast("dict[str, Any]", record)
+        found = cast("Choices", record)
         return (
             f"accuracy {found['accuracy']:.3f}, CBM {found['cbm']:.2f} (chance {found['cbm_floor']:.2f}) after "
             f"{counted(found['steps'], 'update')}"

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
-from typing import Any, cast
+from typing import cast
 
 import torch
 from jaxtyping import Float
@@ -17,6 +17,7 @@ from icy.core.devices import make_current
 from icy.core.memory import require_allocation
 from icy.core.noise import counter_hash
 from icy.core.streams import stream_key
+from icy.core.types import State
 from icy.training.checkpoints import Checkpoints
 from icy.training.gradient import GradientLearner
 from icy.training.job import Job, Outcome, Reading, Replicate, Report
@@ -189,7 +190,7 @@ class GameStack(Lockstep):
 
     # -- checkpoints ---------------------------------------------------------------------------------------------------
 
-    def _own(self) -> dict[Replicate, dict[str, Any]]:
+    def _own(self) -> dict[Replicate, State]:
         return {r.replicate: {name: getattr(r, name) for name in RESUMED} for r in self.runners}
 
     def _resume(self) -> None:

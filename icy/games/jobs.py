@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import MISSING, fields, replace
-from typing import Any, cast
+from typing import cast
 
 from icy.core.checks import seed_list, whole_number
 from icy.core.errors import unknown
@@ -12,6 +12,7 @@ from icy.core.fields import checked
 from icy.core.registry import PERCEPTION, SIDES, WORLD, registry
 from icy.core.representations import options_of
 from icy.core.text import names_in
+from icy.core.types import Choices, Fields
 from icy.training.combinations import jobs_of_each
 from icy.training.job import Replicate
 
@@ -62,7 +63,7 @@ def with_preset(spec: GamesSpec) -> GamesSpec:
     """
     preset = find_preset(str(spec.preset))
     spec = replace(spec, **{name: v for name, v in preset.items() if "." not in name and not _was_given(spec, name)})
-    inner: dict[str, dict[str, Any]] = {}
+    inner: dict[str, Choices] = {}
     for name, value in preset.items():
         place, _, option = name.partition(".")
         field = {str(spec.world): "world_options", str(spec.channel).lower(): "channel_options"}.get(place, place)
@@ -120,7 +121,7 @@ def _one_of(what: str, given: str, known: Iterable[str]) -> str:
     return given
 
 
-def _check_options(given: Mapping[str, Any], channel: str) -> None:
+def _check_options(given: Fields, channel: str) -> None:
     for name in given:
         if name not in options_of(channel):
             raise unknown(f"attribute of the channel '{channel}'", name, list(options_of(channel)))

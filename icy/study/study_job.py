@@ -4,13 +4,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 from icy.core.checks import whole_number
 from icy.core.entry import STUDY_PLAYER, Entry
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.registry import registry
 from icy.core.text import counted, names_in
+from icy.core.types import Choices
 from icy.grammars import canonical_name, expand_grammars, grammar_version
 from icy.records.record import Record
 from icy.training.combinations import jobs_of_each
@@ -62,7 +62,7 @@ class StudyJob(Job):
         grammars = [registry.get(name, "grammar") for name in names]
         return [*super().entries, entry, *([entry.cell] if entry.cell else []), *grammars]
 
-    def config(self, replicate: Replicate) -> dict[str, Any]:
+    def config(self, replicate: Replicate) -> Choices:
         """Return all choices that can change the numbers of a game."""
         task, content = self.task, self.task.game.content
         zoo = {"hidden_size": task.hidden, "representation": task.representation} if task.learns else {}
@@ -82,7 +82,7 @@ class StudyJob(Job):
             "settings": task.config(),
         }
 
-    def _shown_changes(self) -> dict[str, Any]:
+    def _shown_changes(self) -> Choices:
         """Return the settings that tables show: those of the game that are not of its preset, and of training."""
         task, game = self.task, self.task.game
         usual = GameSettings.of(self.preset, dataset=game.dataset).to_json()

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import traceback
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Number
 from typing import Any, cast
@@ -19,6 +18,7 @@ from icy.core.errors import IcyError, InvalidSettingError, SurroundingsError, wh
 from icy.core.memory import out_of_memory
 from icy.core.provenance import device_name, git_revision, now, software
 from icy.core.text import counted, listed
+from icy.core.types import Fields
 from icy.records.check import config_fault
 from icy.records.kinds import STEPS_AND_ACCURACY, job_kind
 from icy.records.record import CROSSINGS, INTERRUPTED, Record, as_json, value_of
@@ -135,7 +135,7 @@ class Job(JobCost):
         return _record_of(self, replicate, failed=True, reason=reason, error=sentence, traceback=trace)
 
 
-def _record_of(job: Job, replicate: Replicate, extra: Mapping[str, Any] | None = None, **result: Any) -> Record:
+def _record_of(job: Job, replicate: Replicate, extra: Fields | None = None, **result: Any) -> Record:
     kind, config, extra = job_kind(job.kind), job.config(replicate), extra or {}
     if wrong := sorted(({*RESERVED, "steps"} - set(kind.measures)) & set(extra)):
         raise IcyError(f"A result of a job of kind '{job.kind}' cannot hold {listed(wrong)} beside the outcome.")

@@ -5,13 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from icy.config.settings import ENGINES
 from icy.core import native
 from icy.core.entry import JOB, Entry
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.registry import registry
+from icy.core.types import Choices
 from icy.records.kinds import RowKey, job_kind
 from icy.records.record import MODELS, Record, record_key
 
@@ -58,7 +59,7 @@ class JobTraining(ABC):
         return [registry.get(self.kind, JOB)]
 
     @abstractmethod
-    def config(self, replicate: Replicate) -> dict[str, Any]:
+    def config(self, replicate: Replicate) -> Choices:
         """Return all choices that can change the numbers of a replicate: `model`, `grammar`, `seed` and others."""
 
     def versions(self, replicate: Replicate) -> dict[str, str]:

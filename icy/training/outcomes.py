@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from icy.core.types import Fields
 from icy.records.record import FAILURES
 
 
@@ -67,7 +68,7 @@ class Outcome:
     engine: str = ""
     seconds: float = 0.0
     baseline_steps: int | None = None
-    extra: Mapping[str, object] = field(default_factory=dict)
+    extra: Fields = field(default_factory=dict)
     error: str | None = None
     files: Mapping[str, bytes] = field(default_factory=dict)
     crossing: float | None = None

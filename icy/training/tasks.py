@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from icy.config.settings import TrainingSettings
 from icy.core.registry import Entry
+from icy.core.types import Fields
 from icy.languages.meanings import MeaningSpace
 
 
@@ -32,7 +31,7 @@ class Task:
     word_length: int = 4
     hidden_size: int = 128
     representation: str = "soft"
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Fields = field(default_factory=dict)
     paired: bool = False
 
     @property
@@ -96,8 +95,8 @@ class PairTask:
     hidden_size: int = 128
     representation: str = "soft"
     pretrain_representation: str = "soft"
-    sender_options: Mapping[str, Any] = field(default_factory=dict)
-    receiver_options: Mapping[str, Any] = field(default_factory=dict)
+    sender_options: Fields = field(default_factory=dict)
+    receiver_options: Fields = field(default_factory=dict)
 
     side = "pair"
 
@@ -107,7 +106,7 @@ class PairTask:
         return self.space.attributes * self.word_length
 
     @property
-    def options(self) -> Mapping[str, Any]:
+    def options(self) -> Fields:
         """The options of both, each with its side."""
         sides = ("sender", self.sender_options), ("receiver", self.receiver_options)
         return {f"{side}.{name}": value for side, options in sides for name, value in options.items()}

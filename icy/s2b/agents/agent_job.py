@@ -1,13 +1,13 @@
 """Jobs that train agents: one task, at several seeds."""
 
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any
 
 from icy.core.checks import seed_list, whole_number
 from icy.core.entry import CORE, Entry
 from icy.core.errors import IcyError, InvalidSettingError
 from icy.core.registry import SPEAKER, registry
 from icy.core.text import counted
+from icy.core.types import Choices
 from icy.records.kinds import job_kind
 from icy.records.record import Record
 from icy.s2b.settings import GameSettings
@@ -57,7 +57,7 @@ class AgentJob(Job):
         """The core and the speaker, where they are registered."""
         return [*super().entries, *_registered(self.task)]
 
-    def config(self, replicate: Replicate) -> dict[str, Any]:
+    def config(self, replicate: Replicate) -> Choices:
         """Return all choices that can change the numbers of a training; what is usual stands in `settings` alone."""
         task, game = self.task, self.task.game
         usual = asdict(GameSettings(most=game["most"], dimensions=game["dimensions"]))
@@ -154,7 +154,7 @@ def check_run(spec: S2BSpec | RecallSpec, agents: str) -> None:
             whole_number(f"number of {what}", given)
 
 
-def run_options(spec: S2BSpec | RecallSpec, task: AgentTask, condition: str) -> dict[str, Any]:
+def run_options(spec: S2BSpec | RecallSpec, task: AgentTask, condition: str) -> Choices:
     """Return the fields of a job that follow from its spec and its task.
 
     Raises:
@@ -193,7 +193,7 @@ def _jobs(spec: S2BSpec) -> list[AgentJob]:
     return [AgentJob(one, eoa=eoa, **run_options(spec, one, one.speaker)) for one in tasks]
 
 
-def asked_settings(spec: S2BSpec | RecallSpec, core: str, learner: str, how: LearningMethod) -> dict[str, Any]:
+def asked_settings(spec: S2BSpec | RecallSpec, core: str, learner: str, how: LearningMethod) -> Choices:
     """Return the settings of a learner that were asked for, with the length of the training where it is one of them."""
     known = [one.name for one in fields(how.settings_class(core))]
     lengths = {"updates": spec.updates, "observations": spec.observations}
@@ -210,7 +210,7 @@ def _game(spec: S2BSpec) -> GameSettings:
     twice = sorted(set(spec.game) & set(NAMED))
     if twice:
         raise InvalidSettingError(f"{twice[0]} is an option of its own (--{twice[0]}), not one of game.")
-    given: dict[str, Any] = {**{name: getattr(spec, name) for name in NAMED}, **spec.game}
+    given: Choices = {**{name: getattr(spec, name) for name in NAMED}, **spec.game}
     return GameSettings.of(**given)
 
 

@@ -9,6 +9,7 @@ from torch import nn
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.fields import differing
 from icy.core.text import counted
+from icy.core.types import Choices
 from icy.records.record import Record
 from icy.s2b.agents.agent_job import AgentJob, asked_settings, check_run, run_options
 from icy.s2b.agents.agent_run import FINAL_SEED, FLOOR_EPISODES, AgentRun
@@ -31,7 +32,7 @@ class RecallJob(AgentJob):
 
     kind = "recall"
 
-    def config(self, replicate: Replicate) -> dict[str, Any]:
+    def config(self, replicate: Replicate) -> Choices:
         """Return all choices that can change the numbers of a training; usual settings are in `settings` alone."""
         task = self.task
         return {
@@ -53,7 +54,7 @@ class RecallJob(AgentJob):
         return f"second shot {record['accuracy']:.3f} after {counted(record['steps'], 'update')}"
 
 
-def _changes(task: RecallSettings) -> dict[str, Any]:
+def _changes(task: RecallSettings) -> Choices:
     """Return the settings of a task that are not usual, as few as possible: by the name of a compat if it has one."""
     found = []
     for compat in (None, *RecallSettings.compats):
