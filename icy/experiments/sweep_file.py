@@ -53,13 +53,13 @@ def read_sweep(file: str | Path) -> Choices:
     return _by_field(found) | ({"parts": tuple(map(_by_field, parts))} if parts else {})
 
 
-def _tell_plugins(file: Path, named: Any) -> None:
+def _tell_plugins(file: Path, named: object) -> None:
     """Say which plug-ins a file names, before they are imported, which runs their code; also for `--dry-run`."""
     if plugins := several(named):
         log.warning("The sweep %s names plug-ins, whose code is run: %s.", file, listed([*map(str, plugins)]))
 
 
-def _is_table(found: Any) -> bool:
+def _is_table(found: object) -> bool:
     return isinstance(found, dict) and all(isinstance(name, str) for name in found)
 
 
@@ -120,14 +120,14 @@ class InFile:
         table: whether it may be a table of names and values.
     """
 
-    scalars: frozenset[Any] = frozenset()
-    items: frozenset[Any] = frozenset()
+    scalars: frozenset[object] = frozenset()
+    items: frozenset[object] = frozenset()
     table: bool = False
 
     def __or__(self, other: InFile) -> InFile:
         return InFile(self.scalars | other.scalars, self.items | other.items, self.table or other.table)
 
-    def accepts(self, value: Any) -> bool:
+    def accepts(self, value: object) -> bool:
         """Return whether a value of a file is of this type; true is no number, and text is none either."""
         known = [*self.scalars, *([dict[str, Any]] if self.table else [])]
         known += [list[Union[tuple(self.items)]]] if self.items else []  # type: ignore[misc]  # noqa: UP007

@@ -65,22 +65,22 @@ class JobKind:
 
     name: str
     description: str
-    spec: Any
-    jobs: Any
+    spec: str | type | None
+    jobs: Lazy | None
     source: str = ""
-    result: Any = None
-    table: Any = None
+    result: str | type | None = None
+    table: Lazy | None = None
     measures: tuple[str, ...] = ()
     curve: tuple[str, ...] = STEPS_AND_ACCURACY
     noun: str = "results"
     version: int = 1
     row: tuple[str, ...] = ()
-    model: Any = None
+    model: Lazy | None = None
     plot: str = ""
     command: str = ""
     evaluates: str = ""
     counted: str = "updates"
-    conventions: Any = None
+    conventions: Lazy | None = None
     train: Lazy | None = None
     rehearse: Lazy | None = None
     work: Lazy | None = None
