@@ -25,9 +25,9 @@ from icy.core.provenance import device_name
 from icy.core.text import markdown_table
 from icy.s2b import GameSettings
 from icy.s2b.agents.dealt import deal_games
-from icy.s2b.agents.memories import learning, pair
-from icy.s2b.agents.memories.memory import MemoryListener, MemorySettings
-from icy.s2b.agents.networks.learning import CoreLearning, CoreLearningSettings
+from icy.s2b.agents.memories import dealt_learning, pair_learning
+from icy.s2b.agents.memories.attention import MemoryListener, MemorySettings
+from icy.s2b.agents.networks.core_learning import CoreLearning, CoreLearningSettings
 from icy.s2b.agents.networks.listener import CoreListener
 from icy.s2b.agents.networks.network import NetworkSettings
 from results.pages import describe_versions, fill_template, read_options
@@ -36,8 +36,8 @@ PAGE = Path(__file__).parent / "s2b-learning.md"
 EPISODES = 1024  # of a measurement: as many as are dealt at once
 PHASES = ("dealing", "forward", "backward", "optimiser")
 MEASURED: tuple[tuple[str, Any, str], ...] = (
-    ("dealing", learning, "deal_games"),
-    ("dealing", pair, "deal_silent"),
+    ("dealing", dealt_learning, "deal_games"),
+    ("dealing", pair_learning, "deal_silent"),
     ("backward", torch.Tensor, "backward"),
     ("optimiser", torch.optim.Adam, "step"),
     ("optimiser", torch.nn.utils, "clip_grad_norm_"),
@@ -49,7 +49,7 @@ Training = tuple[Callable[[int], Any], int]  # makes some updates, of so many ep
 def memory(game: GameSettings, kind: str) -> Training:
     """Make an attention memory that learns by reward."""
     model = MemoryListener(game, MemorySettings(kind=kind, heads=6 if kind == "joint" else 2))
-    made = learning.DealtLearning(model, game, learning.LearningSettings(updates=10**6))
+    made = dealt_learning.DealtLearning(model, game, dealt_learning.DealtLearningSettings(updates=10**6))
     return made.run, made.settings.episodes
 
 
@@ -64,7 +64,7 @@ def core(game: GameSettings, learner: str, preset: str, own: bool = False) -> Tr
 
 def both(game: GameSettings, estimator: str) -> Training:
     """Make a pair that learns both sides."""
-    made = pair.Pair(game, pair.PairSettings(estimator=estimator, updates=10**6))
+    made = pair_learning.PairLearning(game, pair_learning.PairSettings(estimator=estimator, updates=10**6))
     return made.run, made.settings.episodes
 
 

@@ -18,11 +18,11 @@ import torch
 
 from benchmarks.harness import print_table
 from icy.s2b import GameSettings, evaluate
-from icy.s2b.agents.networks.learning import CoreLearning, CoreLearningSettings
+from icy.s2b.agents.networks.core_learning import CoreLearning, CoreLearningSettings
 from icy.s2b.agents.networks.listener import CoreListener
 from icy.s2b.agents.networks.network import NetworkSettings
 from icy.s2b.environments.spaces import observed
-from icy.s2b.players.base import Action, Player, Seat
+from icy.s2b.players.interface import Action, Player, Seat
 from icy.s2b.turn import Seen
 from results.pages import read_options
 

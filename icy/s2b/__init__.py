@@ -15,12 +15,10 @@ Example:
 
 import lazy_loader
 
-from . import players as _players  # noqa: F401  registers them
+from . import environments as _environments  # noqa: F401  registers them
+from . import players as _players  # noqa: F401  likewise
 from . import text as _text  # noqa: F401  likewise
 from .agents import cores as _cores  # noqa: F401  likewise
 from .agents import registered as _registered  # noqa: F401  likewise
-from .environments.registration import register as _register
-
-_register()
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

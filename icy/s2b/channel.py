@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Int, Int64
 from numpy.typing import NDArray
 
-from .streams import EpisodeStreams, Wholes
+from .episode_streams import EpisodeStreams, Wholes
 
 END = 0  # the token that ends a sentence
 Array = Any  # a NumPy array or a torch tensor

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int64
 from numpy.typing import NDArray
 
-from .streams import OfGames, Reals, Wholes
+from .episode_streams import OfGames, Reals, Wholes
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,10 +4,10 @@ The games of all episodes are concatenated in flat arrays. A step of the game is
 games take no more memory than they need.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Int64, Integer
@@ -18,10 +18,13 @@ from icy.core.memory import require_memory
 from . import targets
 from .channel import Array, inverses, permutations
 from .distractors import Candidates, widened
+from .episode_streams import EpisodeStreams, Reals, Seeds, Wholes
 from .settings import GameSettings
 from .stimuli import Sections, Spaces, one_hot
-from .streams import EpisodeStreams, Reals, Seeds, Wholes
 from .targets import NOTHING, Targets
+
+if TYPE_CHECKING:
+    import torch
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +80,7 @@ class Episodes:
         joined = {f.name: np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(Episodes)}
         return Episodes(**{**joined, "first": _firsts(joined["games"])})
 
-    def on(self, device: Any) -> "Episodes":
+    def on(self, device: "torch.device | str") -> "Episodes":
         """Return the episodes as tensors on a torch device."""
         import torch
 
@@ -356,7 +359,9 @@ class _Games:
         return Candidates.of(self.episode[there], self.target[there], size, settings.samples, settings.distinct)
 
 
-def shown(settings: GameSettings, streams: EpisodeStreams, spaces: Spaces) -> Any:
+def shown(
+    settings: GameSettings, streams: EpisodeStreams, spaces: Spaces
+) -> Callable[[Wholes, Wholes], NDArray[np.float32]]:
     """Return a function from episodes [T] and stimulus numbers [T, slots] to the stimuli, [T, slots, W]."""
     if settings.representation == "ohe":
         table = one_hot(spaces)

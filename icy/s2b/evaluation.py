@@ -1,6 +1,6 @@
 """Play episodes with two players, and score them over episodes and seeds."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -12,13 +12,13 @@ from icy.core.errors import InvalidSettingError
 from icy.core.registry import LISTENER, SPEAKER
 from icy.core.surroundings import standard_state
 from icy.core.text import counted
-from icy.s2b.players.base import Action, Player, name_of, seated
+from icy.s2b.players.interface import Action, Player, name_of, seated
 
+from .episode_streams import Wholes
 from .game import BatchedGame
 from .options import GameOptions
 from .scores import Scores
 from .settings import GameSettings
-from .streams import Wholes
 from .turn import Turn
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class Evaluation:
         """
         import pandas as pd
 
-        rows: dict[str, Any] = {"seed": list(self.seeds)}
+        rows: dict[str, object] = {"seed": list(self.seeds)}
         for name in SCORE_NAMES:
             by_seed = getattr(self.scores, name).reshape(len(self.seeds), self.episodes)
             there = np.isfinite(by_seed)
@@ -117,7 +117,7 @@ class Evaluation:
         return str(self.summary().to_html(float_format="{:.3f}".format))
 
 
-def _with_error(row: Any) -> str:
+def _with_error(row: "pd.Series[float]") -> str:
     return f"{row['mean']:.3f}" + ("" if np.isnan(row["std"]) else f" ± {row['std']:.3f}")
 
 
@@ -155,12 +155,8 @@ def evaluate(
     numbers = seed_list(seeds)
     todo = np.concatenate([episode_seeds(seed, episodes) for seed in numbers])
     parts: list[Scores] = []
-    at_once = batch_size(chosen)
-    for first in range(0, len(todo), at_once):
-        batch = todo[first : first + at_once]
-        parts.append(play(BatchedGame(chosen, episodes=len(batch)), speaker, listener, batch))
-        if told is not None:
-            told(first + len(batch), len(todo))
+    for game, batch in batches(chosen, todo, told):
+        parts.append(play(game, speaker, listener, batch))
     return Evaluation(chosen, name_of(speaker), name_of(listener), episodes, tuple(numbers), Scores.join(parts))
 
 
@@ -203,10 +199,23 @@ def never_listening(
     return pd.DataFrame(rows)
 
 
-def batch_size(settings: GameSettings) -> int:
-    """Choose how many episodes to play at once: fewer if spaces are large."""
+def batches(
+    settings: GameSettings, seeds: Int64[Wholes, " episode"], told: ProgressCallback | None = None
+) -> Iterator[tuple[BatchedGame, Int64[Wholes, " batch"]]]:
+    """Yield games for all episodes and their seeds, as many at once as memory allows: fewer if spaces are large.
+
+    Args:
+        settings: settings of the games.
+        seeds: seed of each episode.
+        told: progress callback, called after each batch with the number of episodes so far and their total.
+    """
     stimuli = int(settings.most**settings.dimensions * settings.samples)
-    return max(1, min(AT_ONCE, MOST_AT_ONCE // stimuli))
+    at_once = max(1, min(AT_ONCE, MOST_AT_ONCE // stimuli))
+    for first in range(0, len(seeds), at_once):
+        batch = seeds[first : first + at_once]
+        yield BatchedGame(settings, episodes=len(batch)), batch
+        if told is not None:
+            told(first + len(batch), len(seeds))
 
 
 def episode_seeds(seed: int, episodes: int) -> Int64[Wholes, "batch={episodes}"]:

@@ -4,26 +4,30 @@ Everything random is drawn when an episode is dealt (`icy.s2b.episodes`). The ga
 scores, in NumPy arrays or in torch tensors on any device.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import cached_property
 from types import ModuleType
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 from jaxtyping import Int
+from numpy.typing import ArrayLike
 
 from icy.core.checks import whole_number
 from icy.core.errors import IcyError, InvalidSettingError, unknown
 from icy.core.registry import LISTENER, PLAYERS, SPEAKER
 
 from .channel import END, Array, regular
+from .episode_streams import SavedState, Wholes, seeds_of
 from .episodes import Episodes, deal, ragged
 from .options import GameOptions
 from .scores import KEPT, Scores
 from .settings import GameSettings
 from .stimuli import all_meanings
-from .streams import Wholes, seeds_of
 from .turn import Seen, Turn
+
+if TYPE_CHECKING:
+    import torch
 
 OfEpisodes = Int[Array, "batch={self.episodes}"]
 
@@ -72,7 +76,7 @@ class BatchedGame:
         episodes: int = 1,
         autoreset: bool = False,
         ahead: int = 4,
-        device: Any = None,
+        device: "torch.device | str | None" = None,
         **given: Unpack[GameOptions],
     ) -> None:
         self.settings = GameSettings.of(settings, **given)
@@ -331,7 +335,7 @@ class BatchedGame:
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> SavedState:
         """Return all that the game goes on from to the same bits: lists of numbers, and dicts of these.
 
         An episode is a function of its seed and number, so what it shows need not be in it.
@@ -346,7 +350,7 @@ class BatchedGame:
             "turn": {name: self.cpu(getattr(last, name)).tolist() for name in OF_STEP},
         }
 
-    def load(self, state: Mapping[str, Any]) -> Turn:
+    def load(self, state: SavedState) -> Turn:
         """Go on from the state of a game with the same settings and as many episodes, and return its turn."""
         self.seeds = seeds_of(self.episodes, seeds=state["seeds"])
         start = np.asarray(state["episodes"], dtype=np.int64)
@@ -360,7 +364,7 @@ class BatchedGame:
         blank = self._false, self._false, self._no_reward
         return self._observe(*(self._like(b, state["turn"][n]) for b, n in zip(blank, OF_STEP, strict=True)))
 
-    def _like(self, array: Array, values: Any) -> Array:
+    def _like(self, array: Array, values: ArrayLike) -> Array:
         """Return values as an array of the type of another."""
         return self._array(np.asarray(values, dtype=self.cpu(array).dtype))
 
@@ -443,13 +447,13 @@ class BatchedGame:
 
         return torch
 
-    def _array(self, array: Any) -> Array:
+    def _array(self, array: Array) -> Array:
         """Convert to an array of this game: of NumPy, or a tensor on its device."""
         if self.device is None:
             return np.asarray(array)
         return self._xp.as_tensor(array, device=self.device)
 
-    def cpu(self, array: Array) -> Any:
+    def cpu(self, array: Array) -> Array:
         """Convert an array of this game to NumPy."""
         return array if self.device is None else array.cpu().numpy()
 

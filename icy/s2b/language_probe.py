@@ -13,16 +13,16 @@ from icy.core.checks import whole_number
 from icy.core.conventions import conventions_json
 from icy.core.registry import SPEAKER, registry
 from icy.core.surroundings import standard_state
-from icy.s2b.players.base import Player, seated
+from icy.s2b.players.interface import Player, seated
 
 from .channel import END
+from .episode_streams import EpisodeStreams, Wholes
 from .episodes import eligible, shown, space_streams
 from .evaluation import episode_seeds
 from .game import BatchedGame
 from .options import GameOptions
 from .settings import GameSettings
 from .stimuli import Sections, Spaces
-from .streams import EpisodeStreams, Wholes
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,17 +11,17 @@ from typing import Any, ClassVar, Unpack
 
 import numpy as np
 from jaxtyping import Bool, Float32, Float64, Int64
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from icy.config.presets import Departure
 from icy.core.checks import true_or_false, whole_number
 from icy.core.errors import IcyError, InvalidSettingError, unknown
 
 from . import targets
+from .episode_streams import EpisodeStreams, Reals, SavedState, Wholes, seeds_of
 from .options import RecallOptions, RecallSplit, Stimuli, Truncation
 from .settings import CompatSettings
 from .stimuli import REPRESENTATIONS, TRUNCATIONS, Sections, Spaces, all_meanings, one_hot
-from .streams import EpisodeStreams, Reals, Wholes, seeds_of
 
 SHOWN, ASKED = 0, 1  # the two steps of a game
 STATE = ("seeds", "number", "_at", "_asked", "_result", "_done", "illegal", "_right")
@@ -214,7 +214,7 @@ class BatchedRecall:
         self._right = np.zeros((self.episodes, self.settings.shots), dtype=np.int64)
         return self._turned(np.zeros(self.episodes, dtype=np.float32))
 
-    def step(self, actions: Any) -> RecallTurn:
+    def step(self, actions: ArrayLike) -> RecallTurn:
         """Answer in all episodes, with a value or with the action for no answer, [B].
 
         Raises:
@@ -276,14 +276,14 @@ class BatchedRecall:
         last = there & (place >= (settings.shots - 1) * now.per_shot[:, None])
         return RecallDeal(numbers.astype(np.float32), dimension, answers, there, last)
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> SavedState:
         """Return the state that `load` continues from: lists of numbers by name."""
         if self.turn is None:
             raise IcyError("The task has not begun; call reset() first.")
         held = {name: getattr(self, name).tolist() for name in STATE}
         return held | {"reward": self.turn.reward.tolist()}
 
-    def load(self, state: Mapping[str, Any]) -> RecallTurn:
+    def load(self, state: SavedState) -> RecallTurn:
         """Continue from the state of a task with the same settings and as many episodes, and return its turn."""
         self.seeds = seeds_of(self.episodes, seeds=state["seeds"])
         for name in STATE[1:]:
@@ -340,16 +340,16 @@ class BatchedRecall:
         self.turn = RecallTurn(stimulus, self._asked.copy(), self._result.copy(), rewards, self._done.copy())
         return self.turn
 
-    def _shown(self) -> NDArray[Any]:
+    def _shown(self) -> NDArray[np.float32] | Reals:
         values = self._values()
         if self.settings.representation == "ohe":
             table = one_hot(Spaces(np.full((1, self.settings.dimensions), self.settings.most), self.settings.most))
             return table[self._schedule.meanings[np.arange(self.episodes), self._at]]
         rows, columns = np.arange(self.episodes)[:, None], np.arange(self.settings.dimensions)
-        found: NDArray[Any] = self._schedule.samples[rows, columns, values]
+        found: Reals = self._schedule.samples[rows, columns, values]
         return found
 
-    def _question(self) -> NDArray[Any]:
+    def _question(self) -> Reals:
         """Return ones for the numbers of the dimension that is asked for, zeros elsewhere, [B, W]."""
         of_one = self.settings.width // self.settings.dimensions
         rows = np.arange(self.episodes)

@@ -11,14 +11,15 @@ from icy.core.errors import InvalidSettingError
 from icy.core.files import whole_file
 from icy.core.registry import LISTENER, SPEAKER
 from icy.core.surroundings import standard_state
-from icy.s2b.players.base import Action, Player, name_of
+from icy.s2b.players.interface import Action, Player, name_of
 from icy.version import __version__
 
-from .evaluation import ProgressCallback, batch_size, episode_seeds, play
+from .channel import Array
+from .episode_streams import Wholes
+from .evaluation import ProgressCallback, batches, episode_seeds, play
 from .game import BatchedGame
 from .options import GameOptions
 from .settings import GameSettings
-from .streams import Wholes
 from .transcript import PHASES
 from .turn import Turn
 
@@ -30,7 +31,7 @@ class Recorder:
     """A callback of `icy.s2b.play` that records every game of a batch of episodes."""
 
     def __init__(self) -> None:
-        self.rows: list[dict[str, Any]] = []
+        self.rows: list[dict[str, Array]] = []
         self._said: Wholes = np.zeros((0, 0), dtype=np.int64)
 
     def __call__(self, game: BatchedGame, turn: Turn, said: Action, heard: Action) -> None:
@@ -51,7 +52,7 @@ class Recorder:
     def _note(self, game: BatchedGame, turn: Turn, asked: Wholes, decision: Wholes) -> None:
         spoken = game.latents(SPEAKER)[:, 0]
         heard = np.take_along_axis(game.heard_as, self._said, axis=1)
-        columns: dict[str, Any] = {
+        columns: dict[str, Array] = {
             "episode": game.seeds,
             "game": game.game_number,
             "query": turn.listener.query,
@@ -84,7 +85,7 @@ class Recorder:
         return table
 
 
-def _column(values: NDArray[Any]) -> Any:
+def _column(values: NDArray[Any]) -> object:
     return values if values.ndim == 1 else list(values)
 
 
@@ -131,14 +132,11 @@ def record(
     import pandas as pd
 
     chosen = GameSettings.of(settings, **given)
-    seeds, parts = episode_seeds(seed, episodes), []
-    at_once = batch_size(chosen)
-    for first in range(0, episodes, at_once):
-        batch, recorder = seeds[first : first + at_once], Recorder()
-        play(BatchedGame(chosen, episodes=len(batch)), speaker, listener, batch, recorder)
+    parts = []
+    for game, batch in batches(chosen, episode_seeds(seed, episodes), told):
+        recorder = Recorder()
+        play(game, speaker, listener, batch, recorder)
         parts.append(recorder.table())
-        if told is not None:
-            told(first + len(batch), episodes)
     table = pd.concat(parts, ignore_index=True)
     table.attrs = {
         "icy": __version__,

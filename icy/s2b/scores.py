@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from jaxtyping import Float64, Int64
 
-from .streams import Reals, Wholes
+from .episode_streams import Reals, Wholes
 
 GAMES, RIGHT, YES, KEPT = range(4)  # counts per episode and phase: games, right decisions, "yes", target retained
 

@@ -11,9 +11,9 @@ from icy.core.checks import true_or_false, whole_number
 from icy.core.errors import InvalidSettingError, quoted, unknown
 from icy.core.text import counted
 
+from .episode_streams import checked_seed
 from .options import GameKind, GameSplit, Masks, Query, QueryOf, QueryOrder, Stimuli, Truncation, View
 from .stimuli import REPRESENTATIONS, TRUNCATIONS
-from .streams import checked_seed
 from .targets import TEST_VALUES
 
 GAME_KINDS = ("meta", "common")

@@ -16,7 +16,7 @@ from scipy.special import ndtr, ndtri
 from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError, unknown
 
-from .streams import EpisodeStreams, Reals, Wholes
+from .episode_streams import EpisodeStreams, Reals, Wholes
 
 TRUNCATIONS = ("resample", "clip", "none")
 REPRESENTATIONS = ("scs", "ohe")

@@ -11,8 +11,8 @@ from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted
 
+from .episode_streams import EpisodeStreams, Wholes
 from .stimuli import Spaces, all_meanings, meaning_numbers
-from .streams import EpisodeStreams, Wholes
 
 Eligible = Bool[NDArray[np.bool_], "batch meaning"]
 

@@ -1,11 +1,10 @@
 """Transcripts: an episode in words, for a person to follow."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from jaxtyping import UInt8
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from icy.core.registry import LISTENER, PLAYERS, SPEAKER
 from icy.core.text import counted
@@ -43,7 +42,7 @@ class Transcript:
         self._game(turn)
         self.told = list(self.lines)
 
-    def add(self, before: Turn, turn: Turn, said: Any, decided: Any) -> None:
+    def add(self, before: Turn, turn: Turn, said: ArrayLike | None, decided: ArrayLike | None) -> None:
         """Write the lines of a step: the players' actions, and their outcome."""
         if bool(turn.speaker.fresh[0]):
             self.begin(turn)
@@ -95,15 +94,15 @@ class Transcript:
         )
 
 
-def stimuli(shown: Any, settings: GameSettings, form: str = "+.2f") -> str:
+def stimuli(shown: ArrayLike, settings: GameSettings, form: str = "+.2f") -> str:
     """Format stimuli [slots, W]: numbers in brackets, in the given form, or the bits of one-hot blocks."""
     if settings.representation == "ohe":
-        blocks = np.asarray(shown).reshape(len(shown), settings.dimensions, settings.most).astype(int)
+        blocks = np.asarray(shown).reshape(-1, settings.dimensions, settings.most).astype(int)
         return " ".join("[" + " ".join("".join(map(str, b)) for b in one.tolist()) + "]" for one in blocks)
     return " ".join("[" + " ".join(format(x, form) for x in one) + "]" for one in np.asarray(shown).tolist())
 
 
-def tokens(message: Any) -> str:
+def tokens(message: ArrayLike) -> str:
     """Format a message."""
     return " ".join(map(str, np.asarray(message).tolist()))
 

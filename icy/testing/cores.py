@@ -12,8 +12,7 @@ from torch import Tensor
 
 from icy.core.registry import Entry
 from icy.core.streams import stream, stream_key
-from icy.s2b.agents.cores.base import Core, State, begun
-from icy.s2b.agents.cores.factory import made_of
+from icy.s2b.agents.cores.core import Core, State, begun, made_of
 
 from .cases import (
     Check,

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from icy.core.errors import IncompatibleError
 from icy.core.registry import LISTENER, SPEAKER, Entry
 from icy.s2b.channel import regular
+from icy.s2b.episode_streams import EpisodeStreams, Wholes
 from icy.s2b.game import BatchedGame
-from icy.s2b.players.base import Action, Player, Seat, seated
+from icy.s2b.players.interface import Action, Player, Seat, seated
 from icy.s2b.settings import GameSettings
-from icy.s2b.streams import EpisodeStreams, Wholes
 from icy.s2b.turn import Seen
 
 from .cases import (

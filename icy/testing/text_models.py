@@ -10,10 +10,10 @@ from icy.core.errors import InvalidSettingError
 from icy.core.registry import Entry
 from icy.s2b.evaluation import evaluate
 from icy.s2b.settings import GameSettings
-from icy.s2b.text.evaluation import DraftModel
-from icy.s2b.text.model import TextModel, TextSettings, made_of
 from icy.s2b.text.player import TextListener
 from icy.s2b.text.requests import TextReply, TextRequest, valid_decision, valid_message
+from icy.s2b.text.text_evaluation import DraftModel
+from icy.s2b.text.text_model import TextModel, TextSettings, made_of
 
 from .cases import Check, NotApplicable, check_of, first_line, require, require_registered, same_random_state
 

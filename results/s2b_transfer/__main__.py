@@ -1,6 +1,6 @@
 """What a listener that learned small spaces is worth in others: `python -m results.s2b_transfer [--updates 200]`.
 
-An attention memory (`icy.s2b.agents.memories.memory`) learns by reward alone beside the posdis speaker, with 2 or 3
+An attention memory (`icy.s2b.agents.memories.attention`) learns by reward alone beside the posdis speaker, with 2 or 3
 values and S = O = 1, and is read without further learning with more values, shots and samples, and beside speakers of
 other languages. Its vocabulary has room for all of these from the beginning. Writes
 results/s2b_transfer/s2b-transfer.md and .csv.
@@ -18,8 +18,8 @@ import torch
 
 from icy.core.text import markdown_table
 from icy.s2b import GameSettings, evaluate
-from icy.s2b.agents.memories.learning import DealtLearning, LearningSettings, read
-from icy.s2b.agents.memories.memory import MemoryListener
+from icy.s2b.agents.memories.attention import MemoryListener
+from icy.s2b.agents.memories.dealt_learning import DealtLearning, DealtLearningSettings, read
 from results.pages import describe_versions, fill_template, read_options
 
 PAGE = Path(__file__).with_name("s2b-transfer.md")
@@ -56,7 +56,7 @@ def trained(seed: int, updates: int) -> tuple[MemoryListener, float]:
     """Return a listener that learned with 2 or 3 values, and the CPU seconds that it took."""
     torch.manual_seed(seed)
     began = time.process_time()
-    learning = DealtLearning(MemoryListener(game(3)), game(3), LearningSettings(updates=updates), seed)
+    learning = DealtLearning(MemoryListener(game(3)), game(3), DealtLearningSettings(updates=updates), seed)
     learning.run(updates)
     return learning.model.eval(), time.process_time() - began
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from icy.s2b.channel import inverses, permutations, regular, sentence_count, sentences
-from icy.s2b.streams import EpisodeStreams
+from icy.s2b.episode_streams import EpisodeStreams
 
 
 def test_sentences_and_their_numbers() -> None:

@@ -8,9 +8,9 @@ from scipy.stats import kstest
 
 from icy.core.errors import IcyError
 from icy.s2b import GameSettings
+from icy.s2b.episode_streams import EpisodeStreams
 from icy.s2b.episodes import shown
 from icy.s2b.stimuli import Sections, Spaces, meaning_numbers, one_hot
-from icy.s2b.streams import EpisodeStreams
 
 SEEDS = np.arange(300)
 

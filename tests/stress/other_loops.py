@@ -49,7 +49,7 @@ def measure() -> Found:
     import icy.testing.cases as cases
     from icy.core.registry import registry
     from icy.testing import MODEL_CHECKS, ModelCase
-    from icy.testing.registered import bound_checks
+    from icy.testing.contracts import bound_checks
 
     torch.set_num_threads(1)
     logging.disable(logging.WARNING)

@@ -26,12 +26,12 @@ from icy.core.surroundings import standard_state
 from icy.models.cells import LSTMCell
 from icy.models.layers import Linear, SymbolEmbedding
 from icy.s2b.channel import regular
+from icy.s2b.episode_streams import EpisodeStreams, Reals, Wholes
 from icy.s2b.evaluation import ProgressCallback, episode_seeds
 from icy.s2b.language_probe import FrozenLanguage, frozen_languages
 from icy.s2b.options import GameOptions
-from icy.s2b.players.base import Player
+from icy.s2b.players.interface import Player
 from icy.s2b.settings import GameSettings
-from icy.s2b.streams import EpisodeStreams, Reals, Wholes
 from icy.training.gradient import GradientLearner
 from icy.training.runners.base import one_thread
 

@@ -15,15 +15,15 @@ from icy.core.streams import stream_key
 from icy.core.types import Choices, Fields
 from icy.s2b.settings import GameSettings
 
-from .cores.factory import takes
-from .memories.learning import DealtLearning, LearningSettings
-from .memories.memory import MemoryListener, MemorySettings
-from .memories.pair import Pair, PairSettings
+from .cores.core import takes
+from .memories.attention import MemoryListener, MemorySettings
+from .memories.dealt_learning import DealtLearning, DealtLearningSettings
+from .memories.pair_learning import PairLearning, PairSettings
 from .memories.speaker import SpeakerSettings
-from .networks.learning import CoreLearning, CoreLearningSettings, SupervisedCoreSettings
+from .networks.core_learning import CoreLearning, CoreLearningSettings, SupervisedCoreSettings
 from .networks.listener import DEFAULTS, CoreListener
 from .networks.network import NetworkSettings
-from .r2d2.learning import PRESETS, R2D2Learning, R2D2Settings
+from .r2d2.r2d2_learning import PRESETS, R2D2Learning, R2D2Settings
 from .training import AgentTraining
 
 MEMORIES = ("pairs", "joint")  # cores that are attention memories of whole games
@@ -194,11 +194,11 @@ def make_r2d2(task: AgentTask, seed: int) -> R2D2Learning:
     return R2D2Learning(task.game_settings(), replace(settings, network=network, **beside), seed)
 
 
-def make_pair(task: AgentTask, seed: int) -> Pair:
+def make_pair(task: AgentTask, seed: int) -> PairLearning:
     """Make the training of a pair that learns both sides."""
     of_speaker = checked(SpeakerSettings, task.speaker_options, "setting of the speaker")
     players = {"speaker": SpeakerSettings(**of_speaker), "listener": memory_settings(task)}
-    return Pair(task.game_settings(), replace(task.learner_settings(), **players, seed=seed))
+    return PairLearning(task.game_settings(), replace(task.learner_settings(), **players, seed=seed))
 
 
 def _check_no_speaker_options(task: AgentTask) -> None:
@@ -227,12 +227,12 @@ def memory_settings(task: AgentTask) -> MemorySettings:
 # A learner comes in with a line here and a function that makes its `AgentTraining`.
 LEARNERS: dict[str, LearningMethod] = {
     "ppo": LearningMethod(
-        "By the rewards of its own decisions alone.", make_dealt, LearningSettings, {"learner": "ppo"},
+        "By the rewards of its own decisions alone.", make_dealt, DealtLearningSettings, {"learner": "ppo"},
         of_cores=CoreLearningSettings,
     ),
     "supervised": LearningMethod(
         "On the right decisions.",
-        make_dealt, LearningSettings, {"learner": "supervised"}, of_cores=SupervisedCoreSettings,
+        make_dealt, DealtLearningSettings, {"learner": "supervised"}, of_cores=SupervisedCoreSettings,
     ),
     "r2d2": LearningMethod(
         "By values learned from a replay, step by step.",

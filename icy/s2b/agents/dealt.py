@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
-from typing import Any
 
 import numpy as np
 import torch
@@ -12,11 +11,12 @@ from torch.nn import functional as F
 
 from icy.core.errors import IncompatibleError
 from icy.core.registry import SPEAKER
+from icy.s2b.channel import Array
+from icy.s2b.episode_streams import Wholes, seeds_of
 from icy.s2b.episodes import Episodes, deal
 from icy.s2b.game import BatchedGame
-from icy.s2b.players.base import Player, seated
+from icy.s2b.players.interface import Player, seated
 from icy.s2b.settings import GameSettings
-from icy.s2b.streams import seeds_of
 
 GROUPS = 8  # of episodes of like length
 
@@ -55,10 +55,10 @@ class DealtGames:
         """The target, as the listener is shown it at the end of a game, [B, G, W]."""
         return self.feedback[:, :, 0]
 
-    def __getitem__(self, which: Any) -> "DealtGames":
+    def __getitem__(self, which: Array) -> "DealtGames":
         return self.take(which)
 
-    def take(self, which: Any) -> "DealtGames":
+    def take(self, which: Array) -> "DealtGames":
         """Return some of the episodes, with no more padding than these need."""
         games = int(self.there[which].sum(1).max())
         return self._changed(lambda name, x: x[which] if name == "sizes" else x[which][:, :games])
@@ -67,7 +67,7 @@ class DealtGames:
         """Return the number of steps that all games take: a game has its rounds, one before them, and feedback."""
         return int(self.there.sum()) * (rounds + 2)
 
-    def on(self, device: Any) -> "DealtGames":
+    def on(self, device: torch.device | str) -> "DealtGames":
         """Return the games on a torch device."""
         return self._changed(lambda name, x: x.to(device))
 
@@ -125,7 +125,7 @@ def deal_games(settings: GameSettings, seeds: Iterable[int], speaker: str | Play
     return _padded(dealt, messages)
 
 
-def _padded(dealt: Episodes, messages: Any) -> DealtGames:
+def _padded(dealt: Episodes, messages: Wholes) -> DealtGames:
     """Return the games of episodes with their messages, [T, tokens], padded to the longest episode."""
     place = np.arange(int(dealt.games.max()))
     there = place < dealt.games[:, None]
@@ -133,7 +133,7 @@ def _padded(dealt: Episodes, messages: Any) -> DealtGames:
 
     unseen = dealt.listener.shape[1] - dealt.speaker.shape[1]  # slots
 
-    def padded(of_games: Any) -> Tensor:
+    def padded(of_games: Array) -> Tensor:
         return torch.as_tensor(of_games[index])
 
     return DealtGames(

@@ -13,7 +13,7 @@ from icy.core.provenance import git_revision, software
 from icy.core.registry import LISTENER
 from icy.core.types import Fields
 from icy.records.record import Record, as_json
-from icy.s2b.players.base import Player
+from icy.s2b.players.interface import Player
 from icy.s2b.settings import GameSettings
 from icy.training.cards import SavedModel
 from icy.training.job import Replicate

@@ -1,15 +1,19 @@
-"""What trainings on dealt episodes have in common: which episodes, batches of them, and the course of the rate."""
+"""What trainings on dealt episodes have in common: which episodes, batches of them, the rate, and their state."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+import torch
 from torch import nn
 
 from icy.core.errors import unknown
 from icy.core.streams import stream_key
+from icy.s2b.episode_streams import SavedState
 from icy.s2b.options import Query
 from icy.s2b.settings import QUERIES, GameSettings
+
+from .training import AgentTraining
 
 DEALT_AT_ONCE = 1024  # episodes, as dealing many at once is faster
 TRAINING = 2**40  # seeds of training episodes begin here, far from those of evaluations
@@ -68,7 +72,7 @@ def grouped(
     ]
 
 
-class Batches:
+class EpisodeBatches:
     """Batches of episodes, each of which its number alone determines.
 
     Args:
@@ -90,3 +94,37 @@ class Batches:
             self._pool = chunk, self.deal(range(begin, begin + self.at_once * self.size))
         some = slice(place * self.size, (place + 1) * self.size)
         return tuple(part[some] for part in self._pool[1])
+
+
+class DealtTraining(AgentTraining):
+    """A training on dealt episodes, in batches of one optimizer."""
+
+    optimiser: torch.optim.Optimizer
+    random: torch.Generator
+    updates = _observations = 0
+
+    @property
+    def observations(self) -> int:
+        """Number of steps that the episodes had so far, played step by step."""
+        return self._observations
+
+    def _weights(self) -> dict[str, nn.Module]:
+        """Return the networks by their names in a state."""
+        return self.networks()
+
+    def state(self) -> SavedState:
+        """Return all that training continues from."""
+        return {name: network.state_dict() for name, network in self._weights().items()} | {
+            "optimiser": self.optimiser.state_dict(),
+            "updates": self.updates,
+            "observations": self.observations,
+            "random": self.random.get_state(),
+        }
+
+    def load(self, state: SavedState) -> None:
+        """Continue from a state of a training with the same settings."""
+        for name, network in self._weights().items():
+            network.load_state_dict(state[name])
+        self.optimiser.load_state_dict(state["optimiser"])
+        self.updates, self._observations = state["updates"], state["observations"]
+        self.random.set_state(state["random"])

@@ -8,11 +8,11 @@ import torch
 
 from icy.core.errors import IncompatibleError
 from icy.core.registry import LISTENER
-from icy.s2b.players.base import Player, Seat
+from icy.s2b.players.interface import Player, Seat
 from icy.s2b.settings import GameSettings
 
-from .memories.memory import MemoryListener
-from .memories.player import MemoryPlayer
+from .memories.attention import MemoryListener
+from .memories.memory_players import MemoryPlayer
 from .saved_networks import one_agent
 
 FILE = Path(__file__).with_name("memory.safetensors")

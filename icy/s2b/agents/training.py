@@ -9,7 +9,7 @@ from torch import nn
 
 from icy.core.types import State
 from icy.s2b.language_probe import probe_language
-from icy.s2b.players.base import Player
+from icy.s2b.players.interface import Player
 from icy.s2b.settings import GameSettings
 
 LANGUAGE = ("topsim", "posdis", "bosdis")

@@ -2,37 +2,40 @@
 
 from collections.abc import Mapping, Sequence
 from inspect import signature
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
-from gymnasium.vector import AutoresetMode
+from numpy.typing import ArrayLike, NDArray
 
 from icy.config.specs import names
 from icy.core.checks import true_or_false
-from icy.core.errors import unknown
+from icy.core.errors import IcyError, unknown
 from icy.core.registry import LISTENER, PLAYERS, SPEAKER
 from icy.s2b.channel import Array
 from icy.s2b.game import BatchedGame
+from icy.s2b.players.interface import Player, seated
 from icy.s2b.settings import CompatSettings, GameSettings
 from icy.s2b.transcript import Transcript, picture
 from icy.s2b.turn import Turn
 
 from .spaces import (
     MESSAGES,
-    Actions,
+    ActionForm,
     Arrays,
+    Infos,
     Masks,
     ObservationForm,
     Observed,
+    Space,
     observation_space,
     observed,
     privileged,
 )
 
 RENDER_MODES = ("ansi", "rgb_array")
-METADATA: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": 1}
+METADATA: Infos = {"render_modes": list(RENDER_MODES), "render_fps": 1}
+Rendered = str | NDArray[np.uint8] | None
 NO_SCORE = -1.0  # in infos, until an episode has played a game that the score is of
-OF_MANY: dict[str, Any] = {**METADATA, "autoreset_mode": AutoresetMode.NEXT_STEP}
 
 Settings = TypeVar("Settings", bound=CompatSettings)
 
@@ -49,7 +52,7 @@ def checked_mode(render_mode: str | None, modes: Sequence[str] = RENDER_MODES) -
 
 
 def settings_of(
-    kind: type[Settings], settings: Settings | None, given: Mapping[str, Any], environment: type
+    kind: type[Settings], settings: Settings | None, given: Mapping[str, object], environment: type
 ) -> Settings:
     """Return the settings of an environment, whole or by name.
 
@@ -65,25 +68,20 @@ def settings_of(
     return kind.of(settings, **given)
 
 
-def of_all(infos: Arrays) -> dict[str, Any]:
-    """Return the infos of all episodes as in Gymnasium's vector environments: each with a mask, here all True."""
-    everywhere = np.ones(len(infos["action_mask"]), dtype=bool)
-    return infos | {f"_{name}": everywhere for name in infos}
-
-
 class GameAdapter:
     """Adapts a batched game to the actions and observations of Gymnasium.
 
     Args:
         settings: settings of the game.
         episodes: number of episodes to play at once, B.
-        form: form of actions, see Actions.
+        form: form of actions, see ActionForm.
         messages: how messages are observed, "one-hot" or as "tokens".
         latents: whether infos include what no player sees.
         render_mode: None, "ansi" or "rgb_array".
         observations: form of observations, "dict" or "box", see ObservationForm.
         observe_mask: whether observations include the action mask, see ObservationForm.
         autoreset: see BatchedGame.
+        speaker: a speaker inside, beside which the listener acts alone: a name or a `Player`.
 
     Raises:
         IcyError: an option that is not accepted.
@@ -100,6 +98,7 @@ class GameAdapter:
         observations: str = "dict",
         observe_mask: bool = False,
         autoreset: bool = False,
+        speaker: str | Player | None = None,
     ) -> None:
         checked_mode(render_mode)
         true_or_false("latents", latents)
@@ -107,7 +106,7 @@ class GameAdapter:
             raise unknown("way to observe messages", str(messages), MESSAGES)
         self.settings, self.latents, self.messages = settings, latents, messages
         self.game = BatchedGame(settings, episodes=episodes, autoreset=autoreset)
-        self.actions = {player: Actions(settings, player, form) for player in PLAYERS}
+        self.actions = {player: ActionForm(settings, player, form) for player in PLAYERS}
         self.features = {player: observation_space(settings, player, messages) for player in PLAYERS}
         self.forms = {
             player: ObservationForm(self.features[player], self.actions[player].choices, observations, observe_mask)
@@ -115,12 +114,24 @@ class GameAdapter:
         }
         self.illegal = self._no_illegal()
         self._masks: dict[str, Masks] = {}
+        self.speaker = speaker
+        self._seated: Player | None = None  # the speaker inside
         self.render_mode = render_mode
         self.transcript = None if render_mode is None else Transcript(self.game)
 
-    def reset(self, seed: int | None = None, seeds: Any = None) -> Turn:
-        """Begin an episode in every slot; see BatchedGame.reset."""
+    @property
+    def spaces(self) -> tuple[Space, Space]:
+        """The spaces of the listener's observations and actions."""
+        return self.forms[LISTENER].space, self.actions[LISTENER].space
+
+    def reset(self, seed: int | None = None, seeds: Sequence[int] | None = None) -> Turn:
+        """Begin an episode in every slot; see BatchedGame.reset.
+
+        A speaker inside takes a new seat if the seeds are new, and else keeps its own.
+        """
         turn = self.game.reset(seed, seeds)
+        if self.speaker is not None and (self._seated is None or seed is not None or seeds is not None):
+            self._seated = seated(self.speaker, SPEAKER, self.game)
         self.illegal, self._masks = self._no_illegal(), {}
         if self.transcript is not None:
             self.transcript.begin(turn)
@@ -129,7 +140,7 @@ class GameAdapter:
     def _no_illegal(self) -> dict[str, Array]:
         return {player: np.zeros(self.game.episodes, dtype=np.int64) for player in PLAYERS}
 
-    def step(self, given: Mapping[str, Any]) -> Turn:
+    def step(self, given: Mapping[str, ArrayLike]) -> Turn:
         """Let both players act, by actions with a leading axis of episodes.
 
         Raises:
@@ -137,16 +148,22 @@ class GameAdapter:
         """
         speaker, listener = (self.actions[player].given(given[player], self.game.episodes) for player in PLAYERS)
         self._count_illegal(SPEAKER, speaker)
-        return self.step_said(self.actions[SPEAKER].read(speaker).message, listener)
+        return self._step(self.actions[SPEAKER].read(speaker).message, listener)
 
-    def step_said(self, said: Array, given: Any) -> Turn:
-        """Let the speaker say tokens [B, L], and the listener act by an action of its form.
+    def act(self, actions: ArrayLike) -> Turn:
+        """Let the speaker inside act, and the listener by actions of its form.
 
         Raises:
-            InvalidSettingError: actions of another shape, or not whole numbers.
+            IcyError: before the first reset, or actions of another shape.
         """
+        if self._seated is None:
+            raise IcyError("The game has not begun; call reset() first.")
+        said = self._seated.act(self.game.turn.speaker).message
+        return self._step(said, self.actions[LISTENER].given(actions, self.game.episodes))
+
+    def _step(self, said: Array, listener: NDArray[np.int64]) -> Turn:
+        """Let the speaker say tokens [B, L], and the listener act by an action of its form."""
         before = self.game.turn
-        listener = self.actions[LISTENER].given(given, self.game.episodes)
         self._count_illegal(LISTENER, listener)
         heard = self.actions[LISTENER].read(listener)
         turn = self.game.step(said, heard.decision, heard.message)
@@ -156,12 +173,12 @@ class GameAdapter:
             self.transcript.add(before, turn, said, heard.decision)
         return turn
 
-    def _count_illegal(self, player: str, given: Any) -> None:
+    def _count_illegal(self, player: str, given: NDArray[np.int64]) -> None:
         """Count actions that the mask does not allow, whether or not the game ignores them."""
         forbidden = self.actions[player].forbidden(given, self.masks(player))
         self.illegal[player] = self.illegal[player] + (forbidden & ~self.game.turn.done)
 
-    def masks(self, player: str) -> Masks:
+    def masks(self, player: str = LISTENER) -> Masks:
         """Return the legal choices of a player, or before the first reset the choices at an episode's first step."""
         if player not in self._masks:
             begun = self.game.begun
@@ -169,7 +186,7 @@ class GameAdapter:
             self._masks[player] = self.actions[player].masks(turn.seen_by(player))
         return self._masks[player]
 
-    def render(self) -> Any:
+    def render(self) -> Rendered:
         """Return the last step in words, or a picture of the last lines; None without a render mode."""
         if self.transcript is None:
             return None
@@ -179,11 +196,11 @@ class GameAdapter:
         """Return the features that a player observes, with a leading axis of episodes."""
         return observed(self.game.turn.seen_by(player), player, self.settings, self.messages)
 
-    def observed(self, player: str) -> Observed:
+    def observed(self, player: str = LISTENER) -> Observed:
         """Return the observation of a player, with a leading axis of episodes."""
         return self.forms[player].of(self.features_of(player), self.masks(player))
 
-    def infos(self, player: str) -> Arrays:
+    def infos(self, player: str = LISTENER) -> Arrays:
         """Return the infos of a player, with a leading axis of episodes: the same keys at every step.
 
         Scores cover the episode so far; they are NO_SCORE where it has not played a game of that phase.
@@ -198,7 +215,7 @@ class GameAdapter:
         }
         return infos | privileged(game) if self.latents else infos
 
-    def nothing(self, player: str) -> Any:
+    def nothing(self, player: str) -> NDArray[np.int64]:
         """Return a player's action that does nothing, for all episodes."""
         space = self.actions[player].space
         none = int(getattr(space, "n", 1)) - 1 if self.actions[player].form == "flat" else 0

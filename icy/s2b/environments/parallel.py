@@ -95,32 +95,34 @@ settings, see `icy.s2b.GameSettings`; `compat="near32"` takes the choices of the
 """
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Unpack
+from typing import ClassVar, Unpack
 
 import numpy as np
 from gymnasium import spaces
 from gymnasium.utils import seeding
 from jaxtyping import Float32
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from pettingzoo import ParallelEnv
 
 from icy.core.errors import IcyError, InvalidSettingError, quoted, unknown
 from icy.core.registry import LISTENER, PLAYERS
+from icy.s2b.episode_streams import checked_seed
 from icy.s2b.options import GameOptions, ParallelOptions
 from icy.s2b.settings import GameSettings
-from icy.s2b.streams import checked_seed
 
-from .adapter import METADATA, GameAdapter, settings_of
-from .spaces import Mask, checked_options, flat_space, flattened, one_of
+from .adapter import METADATA, GameAdapter, Rendered, settings_of
+from .spaces import Infos, Mask, OneObserved, Space, checked_options, flat_space, flattened, one_of
 
-Observations = dict[str, Any]
 OF_API_TESTS = ("options",)  # PettingZoo's API tests call reset(options={"options": 1})
+
+
+Step = tuple[dict[str, OneObserved], dict[str, float], dict[str, bool], dict[str, bool], dict[str, Infos]]
 
 
 class MetaReferentialGame(ParallelEnv):  # type: ignore[misc]
     """The game as a parallel environment of PettingZoo; see the docstring of this module, and `parallel_env`."""
 
-    metadata: ClassVar[dict[str, Any]] = {**METADATA, "name": "meta_referential_game_v0"}
+    metadata: ClassVar[Infos] = {**METADATA, "name": "meta_referential_game_v0"}
 
     def __init__(
         self,
@@ -145,7 +147,7 @@ class MetaReferentialGame(ParallelEnv):  # type: ignore[misc]
         self.state_space = spaces.Box(low, high, dtype=np.float32)
         self.np_random, _ = seeding.np_random(0)  # for wrappers that draw from it, such as SuperSuit's frame_skip
 
-    def observation_space(self, agent: str) -> spaces.Space[Any]:
+    def observation_space(self, agent: str) -> Space:
         """Return the agent's observation space, described above.
 
         Raises:
@@ -153,7 +155,7 @@ class MetaReferentialGame(ParallelEnv):  # type: ignore[misc]
         """
         return self.adapter.forms[_agent(agent)].space
 
-    def action_space(self, agent: str) -> spaces.Space[Any]:
+    def action_space(self, agent: str) -> Space:
         """Return the agent's action space, described above.
 
         Raises:
@@ -162,8 +164,8 @@ class MetaReferentialGame(ParallelEnv):  # type: ignore[misc]
         return self._action_spaces[_agent(agent)]
 
     def reset(
-        self, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Observations, dict[str, dict[str, Any]]]:
+        self, seed: int | None = None, options: Infos | None = None
+    ) -> tuple[dict[str, OneObserved], dict[str, Infos]]:
         """Begin the episode of a seed, or the next one.
 
         Raises:
@@ -176,7 +178,7 @@ class MetaReferentialGame(ParallelEnv):  # type: ignore[misc]
         self.agents = list(PLAYERS)
         return self._observations(), self._infos()
 
-    def step(self, actions: dict[str, Any]) -> tuple[Any, ...]:
+    def step(self, actions: dict[str, ArrayLike]) -> Step:
         """Let both agents act. An agent without an action does nothing.
 
         Raises:
@@ -192,18 +194,12 @@ class MetaReferentialGame(ParallelEnv):  # type: ignore[misc]
             raise InvalidSettingError(f"step() takes a dictionary of an action per agent, not {quoted(actions)}.")
         for agent in actions:
             _agent(agent)
-        given = {p: [actions[p]] if p in actions else self.adapter.nothing(p) for p in PLAYERS}
+        given: dict[str, ArrayLike] = {p: [actions[p]] if p in actions else self.adapter.nothing(p) for p in PLAYERS}
         turn = self.adapter.step(given)
         over, reward = bool(turn.done[0]), float(turn.reward[0])
         self.agents = [] if over else list(PLAYERS)
-        ended = dict.fromkeys(PLAYERS, over)
-        return (
-            self._observations(),
-            dict.fromkeys(PLAYERS, reward),
-            ended,
-            dict.fromkeys(PLAYERS, False),
-            self._infos(),
-        )
+        outcome = (dict.fromkeys(PLAYERS, value) for value in (over, False))
+        return self._observations(), dict.fromkeys(PLAYERS, reward), *outcome, self._infos()
 
     def state(self) -> Float32[NDArray[np.float32], " number"]:
         """Return the features that both agents observe in one row, for centralised training."""
@@ -218,24 +214,23 @@ class MetaReferentialGame(ParallelEnv):  # type: ignore[misc]
         Raises:
             UnknownNameError: an unknown agent.
         """
-        mask: NDArray[np.int8] = self.adapter.masks(_agent(agent))[0].copy()
-        return mask
+        return self.adapter.masks(_agent(agent))[0].copy()
 
-    def render(self) -> Any:
+    def render(self) -> Rendered:
         """Return the last step in words ("ansi"), or a picture of the last lines ("rgb_array")."""
         return self.adapter.render()
 
     def close(self) -> None:
         """Do nothing, as nothing is open."""
 
-    def _observations(self) -> Observations:
+    def _observations(self) -> dict[str, OneObserved]:
         return {player: one_of(self.adapter.observed(player)) for player in PLAYERS}
 
-    def _infos(self) -> dict[str, dict[str, Any]]:
+    def _infos(self) -> dict[str, Infos]:
         return {player: one_of(self.adapter.infos(player)) for player in PLAYERS}
 
 
-def _agent(name: Any) -> str:
+def _agent(name: object) -> str:
     if name not in PLAYERS:
         raise unknown("agent", str(name), PLAYERS)
     return str(name)

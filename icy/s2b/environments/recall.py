@@ -41,57 +41,83 @@ At every reset and step: `action_mask`, `illegal_actions`, `accuracy` and `first
 """
 
 from collections.abc import Sequence
-from typing import Any, Unpack
+from typing import Unpack
 
-import gymnasium
 import numpy as np
 from gymnasium import spaces
-from gymnasium.vector import AutoresetMode, VectorEnv
-from gymnasium.vector.utils import batch_space
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from icy.core.checks import true_or_false
 from icy.s2b.options import RecallOptions
 from icy.s2b.recall import ASKED, BatchedRecall, RecallSettings, RecallTurn
-from icy.s2b.streams import checked_seed
 from icy.s2b.transcript import picture
+from icy.s2b.turn import SUCCESS
 
-from .adapter import METADATA, OF_MANY, checked_mode, of_all, settings_of
-from .spaces import (
-    WIDE,
-    Arrays,
-    Flags,
-    Mask,
-    Masks,
-    ObservationForm,
-    Observed,
-    Rewards,
-    checked_options,
-    one_of,
-    seed_or_seeds,
-    whole_actions,
-)
+from .adapter import RENDER_MODES, Rendered, checked_mode, settings_of
+from .single_agent import AgentEnv, AgentVectorEnv
+from .spaces import WIDE, Arrays, Masks, ObservationForm, Observed, Space, whole_actions
 
 
-def _spaces(settings: RecallSettings) -> tuple[spaces.Dict, spaces.Discrete]:
-    low = -WIDE if settings.truncate == "none" else -1.0
-    observation = spaces.Dict(
-        {
-            "stimulus": spaces.Box(low, -low, (settings.width,), np.float32),
-            "step": spaces.Discrete(2),
-            "previous_result": spaces.Discrete(3),
-        }
-    )
-    return observation, spaces.Discrete(settings.most + 1)
+class RecallAdapter:
+    """Adapts recall tasks to the actions, observations and infos of Gymnasium; see AgentAdapter.
 
+    Args:
+        task: the tasks.
+        latents: whether infos include the right answers.
+        observations: form of observations, "dict" or "box", see ObservationForm.
+        observe_mask: whether observations include the action mask, see ObservationForm.
+        render_mode: None, or one of `modes`.
+        modes: the render modes to choose from.
+    """
 
-class _Adapter:
-    """Adapts a recall task to observations and infos of Gymnasium."""
-
-    def __init__(self, task: BatchedRecall, latents: bool, observations: str, observe_mask: bool) -> None:
-        features, self.action_space = _spaces(task.settings)
+    def __init__(
+        self,
+        task: BatchedRecall,
+        latents: bool,
+        observations: str,
+        observe_mask: bool,
+        render_mode: str | None,
+        modes: Sequence[str] = RENDER_MODES,
+    ) -> None:
         self.task, self.latents = task, true_or_false("latents", latents)
-        self.form = ObservationForm(features, int(self.action_space.n), observations, observe_mask)
+        settings, wide = task.settings, WIDE if task.settings.truncate == "none" else 1.0
+        features = spaces.Dict(
+            {
+                "stimulus": spaces.Box(-wide, wide, (settings.width,), np.float32),
+                "step": spaces.Discrete(2),
+                "previous_result": spaces.Discrete(3),
+            }
+        )
+        self.form = ObservationForm(features, settings.most + 1, observations, observe_mask)
+        self.spaces: tuple[Space, Space] = self.form.space, spaces.Discrete(settings.most + 1)
+        self.render_mode = checked_mode(render_mode, modes)
+        self._lines: list[str] = []  # of the first task
+
+    def reset(self, seed: int | None = None, seeds: Sequence[int] | None = None) -> RecallTurn:
+        """Begin an episode in every slot; see BatchedGame.reset."""
+        turn = self.task.reset(seed, seeds)
+        self._lines = [f"shown {_numbers(turn)}"]
+        return turn
+
+    def act(self, actions: ArrayLike) -> RecallTurn:
+        """Answer, or at a shown stimulus do nothing, in all episodes.
+
+        Raises:
+            IcyError: before the first reset, or actions of another shape.
+        """
+        given = whole_actions(actions, (self.task.episodes,))
+        turn = self.task.step(given)
+        if self.render_mode is not None:
+            self._describe(turn, int(given[0]))
+        return turn
+
+    def _describe(self, turn: RecallTurn, action: int) -> None:
+        over = bool(turn.done[0])
+        if turn.asked[0] == ASKED and not over:
+            self._lines.append(f"asked {_numbers(turn)}")
+        else:
+            result = "right" if turn.result[0] == SUCCESS else "wrong"
+            self._lines.append(f"answered {action}, {result}" + ("" if over else f"; shown {_numbers(turn)}"))
 
     def masks(self) -> Masks:
         """Return the legal answers, [B, choices]; before the first reset, the answers at an episode's first step."""
@@ -101,8 +127,10 @@ class _Adapter:
         mask[:, -1] = ~asked
         return mask.astype(np.int8)
 
-    def observed(self, turn: RecallTurn) -> Observed:
+    def observed(self) -> Observed:
         """Return observations, with a leading axis of episodes."""
+        turn = self.task.turn
+        assert turn is not None
         features: Arrays = {"stimulus": turn.stimulus, "step": turn.asked, "previous_result": turn.result}
         return self.form.of(features, self.masks())
 
@@ -117,15 +145,19 @@ class _Adapter:
         }
         return infos | {"answer": task.answers} if self.latents else infos
 
-    def step(self, actions: Any) -> RecallTurn:
-        """Answer, or at a shown stimulus do nothing, in all episodes."""
-        return self.task.step(whole_actions(actions, (self.task.episodes,)))
+    def render(self) -> Rendered:
+        """Return the last step in words, or a picture of the last lines; None without a render mode."""
+        if self.render_mode is None:
+            return None
+        return self._lines[-1] if self.render_mode == "ansi" else picture(self._lines)
 
 
-class RecallEnv(gymnasium.Env[Any, Any]):
+def _numbers(turn: RecallTurn) -> str:
+    return " ".join(f"{x:+.2f}" for x in turn.stimulus[0].tolist())
+
+
+class RecallEnv(AgentEnv):
     """The recall task as an environment of Gymnasium; see the docstring of this module."""
-
-    metadata: dict[str, Any] = METADATA
 
     def __init__(
         self,
@@ -137,64 +169,14 @@ class RecallEnv(gymnasium.Env[Any, Any]):
         render_mode: str | None = None,
         **given: Unpack[RecallOptions],
     ) -> None:
-        self.task = BatchedRecall(settings_of(RecallSettings, settings, given, type(self)))
-        self._adapter = _Adapter(self.task, latents, observations, observe_mask)
-        self.render_mode = checked_mode(render_mode)
-        self.observation_space, self.action_space = self._adapter.form.space, self._adapter.action_space
-        self._told: list[str] = []
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Begin the episode of a seed, or the next one.
-
-        Raises:
-            InvalidSettingError: a seed that is not a whole number from 0 to 2**64 - 1, or any option.
-        """
-        checked_options(options)
-        super().reset(seed=None if seed is None else checked_seed(seed))
-        turn = self.task.reset(seed)
-        self._told = [f"shown {_numbers(turn)}"]
-        return one_of(self._adapter.observed(turn)), one_of(self._adapter.infos())
-
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Answer, or at a shown stimulus do nothing.
-
-        Raises:
-            IcyError: before the first reset, or an action of another shape.
-        """
-        turn = self._adapter.step([action])
-        over = bool(turn.done[0])
-        if turn.asked[0] == ASKED and not over:
-            self._told.append(f"asked {_numbers(turn)}")
-        else:
-            result = "right" if turn.result[0] == 2 else "wrong"
-            self._told.append(f"answered {int(action)}, {result}" + ("" if over else f"; shown {_numbers(turn)}"))
-        observation, info = one_of(self._adapter.observed(turn)), one_of(self._adapter.infos())
-        return observation, float(turn.reward[0]), over, False, info
-
-    def action_masks(self) -> Mask:
-        """Return the legal answers, in the form that sb3-contrib's MaskablePPO takes.
-
-        Before the first reset, these are the choices at the first step of an episode.
-        """
-        mask: NDArray[np.int8] = self._adapter.masks()[0]
-        return mask
-
-    def render(self) -> Any:
-        """Return the last step in words ("ansi"), or a picture of the last lines ("rgb_array")."""
-        if self.render_mode is None:
-            return None
-        return self._told[-1] if self.render_mode == "ansi" else picture(self._told)
+        task = BatchedRecall(settings_of(RecallSettings, settings, given, type(self)))
+        super().__init__(RecallAdapter(task, latents, observations, observe_mask, render_mode))
 
 
-def _numbers(turn: RecallTurn) -> str:
-    return " ".join(f"{x:+.2f}" for x in turn.stimulus[0].tolist())
+class RecallVectorEnv(AgentVectorEnv):
+    """Many recall tasks in one batch, which are not rendered; see the docstring of this module."""
 
-
-class RecallVectorEnv(VectorEnv[Any, NDArray[Any], NDArray[Any]]):
-    """Many recall tasks in one batch; see the docstring of this module. Infos are arrays over episodes."""
-
-    metadata: dict[str, Any] = {**OF_MANY, "render_modes": []}  # noqa: RUF012
-    autoreset_mode = AutoresetMode.NEXT_STEP
+    metadata = {**AgentVectorEnv.metadata, "render_modes": []}  # noqa: RUF012
 
     def __init__(
         self,
@@ -207,35 +189,6 @@ class RecallVectorEnv(VectorEnv[Any, NDArray[Any], NDArray[Any]]):
         render_mode: str | None = None,
         **given: Unpack[RecallOptions],
     ) -> None:
-        self.task = BatchedRecall(
-            settings_of(RecallSettings, settings, given, type(self)), episodes=num_envs, autoreset=True
-        )
-        self._adapter = _Adapter(self.task, latents, observations, observe_mask)
-        self.num_envs, self.render_mode = num_envs, checked_mode(render_mode, ())
-        self.single_observation_space = self._adapter.form.space
-        self.single_action_space = self._adapter.action_space
-        self.observation_space = batch_space(self.single_observation_space, num_envs)
-        self.action_space = batch_space(self.single_action_space, num_envs)
-
-    def reset(
-        self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
-        """Begin all episodes: of a seed and the seeds that follow, of a list of seeds, or the next ones.
-
-        Raises:
-            InvalidSettingError: a seed that is not a whole number from 0 to 2**64 - 1, not one seed per episode, or any
-                option.
-        """
-        checked_options(options)
-        turn = self.task.reset(*seed_or_seeds(seed))
-        return self._adapter.observed(turn), of_all(self._adapter.infos())
-
-    def step(self, actions: Any) -> tuple[Any, Rewards, Flags, Flags, dict[str, Any]]:
-        """Answer, or at a shown stimulus do nothing, in all episodes.
-
-        Raises:
-            IcyError: before the first reset, or actions of another shape.
-        """
-        turn = self._adapter.step(actions)
-        infos = of_all(self._adapter.infos())
-        return self._adapter.observed(turn), turn.reward, turn.done, np.zeros(self.num_envs, dtype=bool), infos
+        chosen = settings_of(RecallSettings, settings, given, type(self))
+        task = BatchedRecall(chosen, episodes=num_envs, autoreset=True)
+        super().__init__(RecallAdapter(task, latents, observations, observe_mask, render_mode, ()), num_envs)

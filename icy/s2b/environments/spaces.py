@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 from jaxtyping import Bool, Float, Float32, Int8, Int64, Shaped
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from icy.core.checks import true_or_false
 from icy.core.errors import InvalidSettingError, quoted, unknown
 from icy.core.registry import LISTENER, SPEAKER
 from icy.s2b.channel import END, sentence_count, sentences
+from icy.s2b.episode_streams import Wholes
 from icy.s2b.game import REWARDS, BatchedGame
-from icy.s2b.players.base import Action
+from icy.s2b.players.interface import Action
 from icy.s2b.settings import GameSettings
-from icy.s2b.streams import Wholes
 from icy.s2b.turn import Seen
 
 FORMS = ("factored", "flat", "role")
@@ -24,12 +24,15 @@ MESSAGES = ("one-hot", "tokens")
 OBSERVATIONS = ("dict", "box")
 MOST_SENTENCES = 100_000  # in the flat form, at most
 WIDE = 2.0  # bound of stimuli whose samples may leave their section
+Space = spaces.Space[Any]
+Infos = dict[str, Any]
 Arrays = dict[str, Shaped[NDArray[Any], "batch ..."]]
-Rewards = Float[NDArray[Any], " batch"]
-Flags = Bool[NDArray[Any], " batch"]
+Rewards = Float[NDArray[np.float32], " batch"]
+Flags = Bool[NDArray[np.bool_], " batch"]
 Masks = Int8[NDArray[np.int8], "batch choice"]
 Mask = Int8[NDArray[np.int8], " choice"]  # of one episode
 Observed = Arrays | Float32[NDArray[np.float32], "batch number"]
+OneObserved = Infos | NDArray[np.float32]  # of one episode
 
 
 def observation_space(settings: GameSettings, player: str, messages: str = "one-hot") -> spaces.Dict:
@@ -44,7 +47,7 @@ def observation_space(settings: GameSettings, player: str, messages: str = "one-
     low, high = (0.0, 1.0) if settings.representation == "ohe" else (-1.0, 1.0)
     if settings.representation == "scs" and settings.truncate == "none":
         low, high = -WIDE, WIDE
-    heard: spaces.Space[Any] = spaces.MultiDiscrete([settings.vocab_size + 1] * settings.length)
+    heard: Space = spaces.MultiDiscrete([settings.vocab_size + 1] * settings.length)
     if messages == "one-hot":
         heard = spaces.MultiBinary(settings.length * (settings.vocab_size + 1))
     rewards = np.array(REWARDS)
@@ -122,7 +125,7 @@ class ObservationForm:
             raise unknown("form of observations", str(observations), OBSERVATIONS)
         self.features, self.box = features, observations == "box"
         self.observe_mask = true_or_false("observe_mask", observe_mask)
-        self.space: spaces.Space[Any] = flat_space(features) if self.box else features
+        self.space: Space = flat_space(features) if self.box else features
         if observe_mask:
             parts = {"observation": self.space} if self.box else dict(features)
             self.space = spaces.Dict({**parts, "action_mask": spaces.Box(0, 1, (choices,), np.int8)})
@@ -139,15 +142,17 @@ class ObservationForm:
 class RowMultiDiscrete(spaces.MultiDiscrete):
     """A MultiDiscrete space. Its `sample` also takes a mask in one row: the choices of each number in turn."""
 
-    def sample(self, mask: Any = None, probability: Any = None) -> Int64[NDArray[np.int64], " number"]:
+    def sample(
+        self, mask: Mask | tuple[NDArray[np.int8], ...] | None = None, probability: ArrayLike | None = None
+    ) -> Int64[NDArray[np.int64], " number"]:
         """Draw an action; see `gymnasium.spaces.MultiDiscrete.sample`."""
         if isinstance(mask, np.ndarray):
             mask = tuple(np.split(mask, np.cumsum(self.nvec)[:-1]))
-        drawn: NDArray[np.int64] = super().sample(mask, probability)
+        drawn: NDArray[np.int64] = super().sample(mask, probability)  # type: ignore[arg-type]
         return drawn
 
 
-def whole_actions(actions: Any, shape: tuple[int, ...]) -> Int64[NDArray[np.int64], "..."]:
+def whole_actions(actions: ArrayLike, shape: tuple[int, ...]) -> Int64[NDArray[np.int64], "..."]:
     """Return actions as whole numbers of a shape.
 
     Raises:
@@ -166,12 +171,7 @@ def whole_actions(actions: Any, shape: tuple[int, ...]) -> Int64[NDArray[np.int6
     return found.astype(np.int64)
 
 
-def seed_or_seeds(seed: Any) -> tuple[Any, Any]:
-    """Return the argument `seed` of a vector environment as one seed, or as a seed per episode; the other is None."""
-    return (None, seed) if isinstance(seed, (Sequence, np.ndarray)) and np.ndim(seed) else (seed, None)
-
-
-def checked_options(options: Mapping[str, Any] | None, known: Sequence[str] = ()) -> None:
+def checked_options(options: Mapping[str, object] | None, known: Sequence[str] = ()) -> None:
     """Require that `reset` gets no options, as these environments have none.
 
     Raises:
@@ -186,7 +186,7 @@ def checked_options(options: Mapping[str, Any] | None, known: Sequence[str] = ()
             )
 
 
-class Actions:
+class ActionForm:
     """The action space of one player in one form, its masks, and the conversion to actions of the game.
 
     Args:
@@ -230,7 +230,7 @@ class Actions:
         return [self.settings.decisions] * self._decides + tokens
 
     @cached_property
-    def space(self) -> spaces.Space[Any]:
+    def space(self) -> Space:
         """The action space."""
         if self.form == "flat":
             count = sentence_count(self.settings.vocab_size, self.settings.length)
@@ -242,7 +242,7 @@ class Actions:
         """Number of choices in the action mask."""
         return int(self.space.n) if isinstance(self.space, spaces.Discrete) else sum(self.sizes)
 
-    def given(self, actions: Any, episodes: int) -> Int64[NDArray[np.int64], "..."]:
+    def given(self, actions: ArrayLike, episodes: int) -> Int64[NDArray[np.int64], "..."]:
         """Return actions of this form, with a leading axis of episodes, as whole numbers.
 
         Raises:

@@ -10,11 +10,11 @@ import numpy as np
 from jaxtyping import Float64, Int64
 
 from icy.core.errors import IncompatibleError
+from icy.s2b.episode_streams import Reals, Wholes
 from icy.s2b.stimuli import SAFE, WIDEST
-from icy.s2b.streams import Reals, Wholes
 from icy.s2b.turn import SUCCESS, Seen
 
-from .base import Action, Seat
+from .interface import Action, Seat
 from .listeners import Decider
 
 Rows = Int64[Wholes, " some"]  # some of the episodes

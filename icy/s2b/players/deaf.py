@@ -10,14 +10,14 @@ from jaxtyping import Bool, Float64, Int64
 from numpy.typing import NDArray
 
 from icy.core.errors import IncompatibleError
+from icy.s2b.episode_streams import Reals, Wholes
 from icy.s2b.settings import GameSettings
 from icy.s2b.stimuli import Spaces, meaning_numbers
-from icy.s2b.streams import Reals, Wholes
 from icy.s2b.targets import query_meanings
 from icy.s2b.turn import Seen
 
-from .base import Action, Decisions, Player, Seat
 from .binding import BindingListener, Rows
+from .interface import Action, Decisions, Player, Seat
 from .listeners import Decider
 
 Chosen = Bool[NDArray[np.bool_], "some slot"]

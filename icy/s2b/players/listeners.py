@@ -5,11 +5,11 @@ from jaxtyping import Float64, Int64
 
 from icy.core.errors import IncompatibleError
 from icy.core.registry import LISTENER, SPEAKER
-from icy.s2b.streams import Reals, Wholes
+from icy.s2b.episode_streams import Reals, Wholes
 from icy.s2b.turn import Seen
 
-from .base import Action, Decisions, Player, Seat
-from .digital import check_digital, digits
+from .interface import Action, Decisions, Player, Seat
+from .speakers import check_digital, digits
 
 
 class Decider(Player):

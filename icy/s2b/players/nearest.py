@@ -3,10 +3,10 @@
 import numpy as np
 
 from icy.core.errors import IncompatibleError
-from icy.s2b.streams import Wholes
+from icy.s2b.episode_streams import Wholes
 from icy.s2b.turn import Seen
 
-from .base import Action, Decisions, Seat
+from .interface import Action, Decisions, Seat
 from .listeners import Decider
 
 

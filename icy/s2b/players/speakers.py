@@ -7,18 +7,18 @@ whose structure is known.
 from typing import Any
 
 import numpy as np
-from jaxtyping import Shaped
+from jaxtyping import Float, Int64, Shaped
 from numpy.typing import NDArray
 
 from icy.core.errors import IncompatibleError
 from icy.core.registry import SPEAKER
 from icy.core.text import counted
+from icy.s2b.episode_streams import EpisodeStreams, Wholes
+from icy.s2b.settings import GameSettings
 from icy.s2b.stimuli import meaning_numbers
-from icy.s2b.streams import EpisodeStreams, Wholes
 from icy.s2b.turn import Seen
 
-from .base import Action, Meanings, Player, Seat, Sentences, Stimuli
-from .digital import check_digital, digits
+from .interface import Action, Meanings, Player, Seat, Sentences, Stimuli
 
 
 class LanguageSpeaker(Player):
@@ -163,6 +163,22 @@ class DigitalSpeaker(Player):
     def utter(self, stimuli: Stimuli, meanings: Meanings, episode: int) -> Sentences:
         """Return the parts of each stimulus; see Player."""
         return digits(stimuli, self.seat.settings.vocab_size)
+
+
+def check_digital(settings: GameSettings) -> None:
+    """Refuse a game that the digital players cannot play.
+
+    Raises:
+        IncompatibleError: stimuli are not continuous, or messages have fewer tokens than dimensions.
+    """
+    if settings.representation != "scs" or settings.length < settings.dimensions:
+        raise IncompatibleError("The digital players need continuous stimuli (scs) and a token per dimension (length).")
+
+
+def digits(stimuli: Float[NDArray[Any], "*lead dimension"], vocab_size: int) -> Int64[Wholes, "*lead dimension"]:
+    """Return in which of V equal parts of [-1, 1] numbers lie, counted from 1."""
+    found: Wholes = np.clip(np.floor((stimuli + 1) / 2 * vocab_size), 0, vocab_size - 1).astype(np.int64) + 1
+    return found
 
 
 class RandomSpeaker(Player):

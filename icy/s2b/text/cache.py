@@ -5,17 +5,16 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from icy.core.errors import IncompatibleError, StoreError
 from icy.core.files import require_room, write_atomically
-from icy.s2b.players.base import Seat
+from icy.s2b.players.interface import Seat
 
 from .completion import is_count
 from .http import ServerError
-from .model import TextModel
 from .prompt import parse
 from .requests import CUT, TextReply, TextRequest, Usage
+from .text_model import TextModel
 
 FORM = 1  # of the files
 
@@ -58,7 +57,7 @@ class CachedModel(TextModel):
         """Number of tries of the model that failed and were made again."""
         return self.model.retried
 
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> dict[str, object]:
         """Return that of the model."""
         return self._identity
 

@@ -6,7 +6,7 @@ import io
 import json
 import re
 import zlib
-from typing import Any, NamedTuple, TypeGuard
+from typing import NamedTuple, TypeGuard
 
 from icy.core.checks import LARGEST_NUMBER
 
@@ -65,7 +65,7 @@ def read_completion(text: str) -> Completion:
     return Completion(_content(choice), finish, _usage(data.get("usage")))
 
 
-def _choice(data: Any) -> dict[str, Any] | None:
+def _choice(data: object) -> dict[str, object] | None:
     """Return the first choice of a completion or of a piece of it; None if there is none."""
     if not isinstance(data, dict) or data.get("error"):
         return None
@@ -74,20 +74,20 @@ def _choice(data: Any) -> dict[str, Any] | None:
     return first if isinstance(first, dict) else None
 
 
-def _content(choice: dict[str, Any]) -> str:
+def _content(choice: dict[str, object]) -> str:
     """Return the text of a choice, or "". Older servers send `text` in place of a message."""
     message = choice.get("message", choice.get("delta"))
     return _text(message.get("content") if isinstance(message, dict) else choice.get("text"))
 
 
-def _text(content: Any) -> str:
+def _text(content: object) -> str:
     """Return a content as text; it may come in parts."""
     parts = content if isinstance(content, list) else [content]
     texts = [part.get("text") if isinstance(part, dict) and part.get("type") in TEXT_PARTS else part for part in parts]
     return "".join(str(one) for one in texts if isinstance(one, (str, int, float)) and not isinstance(one, bool))
 
 
-def _finish(given: Any) -> str | None:
+def _finish(given: object) -> str | None:
     """Return the reason why an answer ends by one name; None if the server reports none."""
     if not isinstance(given, str) or not given:
         return None
@@ -95,7 +95,7 @@ def _finish(given: Any) -> str | None:
     return REASONS.get(name, name if re.fullmatch(r"[\w.-]{1,40}", name, re.ASCII) else "other")
 
 
-def _assembled(text: str) -> dict[str, Any]:
+def _assembled(text: str) -> dict[str, object]:
     """Put the events of a stream together to one completion.
 
     Raises:
@@ -122,7 +122,7 @@ def _assembled(text: str) -> dict[str, Any]:
     return {"choices": [{"message": {"content": "".join(pieces)}, "finish_reason": finish}], "usage": usage}
 
 
-def _usage(usage: Any) -> Usage | None:
+def _usage(usage: object) -> Usage | None:
     """Return the tokens that a server counts. Reasoning counts as written, also where the server lists it apart."""
     if not isinstance(usage, dict):
         return None
@@ -138,7 +138,7 @@ def _usage(usage: Any) -> Usage | None:
     return Usage(read, written)
 
 
-def is_count(value: Any) -> TypeGuard[int]:
+def is_count(value: object) -> TypeGuard[int]:
     """Whether a value is a number of tokens that can be."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= LARGEST_NUMBER
 

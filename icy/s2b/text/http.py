@@ -28,9 +28,9 @@ from icy.version import __version__
 
 from .address import proxy_to, read_address
 from .completion import LARGEST_ANSWER, SAID, NoChoice, decoded, read_completion, words_of
-from .model import TextModel, TextSettings, in_threads
 from .prompt import parse
 from .requests import CUT, Choices, TextReply, TextRequest
+from .text_model import TextModel, TextSettings, in_threads
 
 BUSY = (408, 409, 425, 429)  # besides all statuses from 500 on
 LONGEST_WAIT = 300.0  # seconds between two tries, whatever a server asks for
@@ -66,7 +66,7 @@ class _Differently(Exception):
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
     """Follows no redirect, which would take the key to another server."""
 
-    def http_error_302(self, req: Any, fp: Any, code: int, msg: str, headers: Any) -> None:
+    def http_error_302(self, *refused: object) -> None:  # type: ignore[override]
         """Return no response, so that the status is an error."""
 
     http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
@@ -94,7 +94,7 @@ class HttpModel(TextModel):
         self._opener = urllib.request.build_opener(_NoRedirect, urllib.request.ProxyHandler(proxies))
         self._key()  # a key that is missing is reported before the first game
 
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> dict[str, object]:
         """Return server, model and all that goes into a request beside its prompt; never the key."""
         chosen = self.settings
         return {
@@ -113,9 +113,9 @@ class HttpModel(TextModel):
         """Answer one request."""
         return self._persistently(request, threading.Event())
 
-    def body(self, request: TextRequest) -> dict[str, Any]:
+    def body(self, request: TextRequest) -> dict[str, object]:
         """Return what is posted for a request."""
-        found = {
+        found: dict[str, object] = {
             "model": self.model,
             "messages": [{"role": "user", "content": request.prompt}],
             "max_tokens": request.max_tokens,
@@ -196,7 +196,7 @@ class HttpModel(TextModel):
         except (http.client.HTTPException, OSError) as error:
             raise _Busy(f"cuts the connection ({type(error).__name__})") from None
 
-    def _unreached(self, reason: Any) -> Exception:
+    def _unreached(self, reason: object) -> Exception:
         """Return the error for a server that cannot be reached; a wrong address is no reason to wait."""
         if isinstance(reason, TimeoutError):
             return _Busy(f"gives no answer within {duration(self.settings.timeout)}")
@@ -277,7 +277,7 @@ class HttpModel(TextModel):
 # -- what is posted ----------------------------------------------------------------------------------------------------
 
 
-def constraint(how: str, choices: Choices) -> dict[str, Any]:
+def constraint(how: str, choices: Choices) -> dict[str, object]:
     """Return the fields of a request that constrain its answer to the choices.
 
     Raises:
@@ -297,9 +297,9 @@ def constraint(how: str, choices: Choices) -> dict[str, Any]:
     return {"grammar": grammar(choices)} if how == "grammar" else {}
 
 
-def schema(choices: Choices) -> dict[str, Any]:
+def schema(choices: Choices) -> dict[str, object]:
     """Return the JSON schema of an answer."""
-    parts: dict[str, Any] = {}
+    parts: dict[str, object] = {}
     if "decision" in choices:
         parts["decision"] = {"type": "integer", "enum": [int(one) for one in choices["decision"]]}
     if "message" in choices:
@@ -315,7 +315,7 @@ def all_answers(choices: Choices) -> list[str]:
     Raises:
         InvalidSettingError: there are too many.
     """
-    options: dict[str, list[Any]] = {}
+    options: dict[str, Sequence[object]] = {}
     if "decision" in choices:
         options["decision"] = [int(one) for one in choices["decision"]]
     if "message" in choices:

@@ -5,15 +5,18 @@ Models are read from a folder, as safetensors: nothing is downloaded, no pickle 
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from icy.core.devices import resolve_device
 from icy.core.errors import InvalidSettingError, PluginError, quoted
 
-from .model import TextModel, TextSettings
 from .prompt import parse
 from .requests import CUT, TextReply, TextRequest, Usage
+from .text_model import TextModel, TextSettings
 from .thoughts import open_thought, without_thoughts
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class TransformersModel(TextModel):
@@ -40,7 +43,7 @@ class TransformersModel(TextModel):
         self.folder = folder.resolve()
         self.tokenizer, self.model = _loaded(folder)
 
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> dict[str, object]:
         """Return the folder and how it samples."""
         return {
             "model": str(self.folder),
@@ -140,7 +143,7 @@ class TransformersModel(TextModel):
         scores = self._scores(ids[:-1])[shared - 1 :]
         return sum(float(step[token]) for step, token in zip(scores, ids[shared:], strict=True))
 
-    def _scores(self, ids: list[int]) -> Any:
+    def _scores(self, ids: list[int]) -> "Tensor":
         """Return the log-probabilities of the token after each of these."""
         import torch
 

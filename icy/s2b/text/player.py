@@ -12,14 +12,14 @@ from icy.core.errors import IncompatibleError, PluginError, unknown
 from icy.core.registry import LISTENER, SPEAKER
 from icy.core.text import counted
 from icy.s2b.channel import END, regular
-from icy.s2b.players.base import Action, Meanings, Player, Seat, Sentences, Stimuli
-from icy.s2b.streams import Wholes
+from icy.s2b.episode_streams import Wholes
+from icy.s2b.players.interface import Action, Meanings, Player, Seat, Sentences, Stimuli
 from icy.s2b.transcript import PHASES
 from icy.s2b.turn import SUCCESS, Seen
 
-from .model import TextModel
 from .prompt import FORMS, PRINTED, Script, choices_of, estimated_tokens, question, rules
 from .requests import CUT, Choices, TextReply, TextRequest, valid_decision, valid_message
+from .text_model import TextModel
 
 COUNTED = (
     "requests", "asked", "invalid", "letters", "estimated_tokens", "told", "prompt_tokens", "answer_tokens", "cached",

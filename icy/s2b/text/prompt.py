@@ -8,9 +8,9 @@ multiple-choice questions. The form "metarg24" also has the printed structure, s
 import copy
 import json
 import re
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from icy.core.checks import parse_whole
 from icy.core.registry import LISTENER
@@ -28,6 +28,7 @@ FORMS: dict[str, str] = {
 PRINTED = "metarg24"
 PRINTED_GAME: dict[str, int] = {"vocab_size": 9, "length": 5}  # settings of the game in the printed prompts
 DECIMALS = ".3f"
+Shown = NDArray[np.float32] | NDArray[np.float64]  # stimuli, [slots, W]
 SEE, SAW = "You see: ", "Your partner saw: "
 HEARD, SAID, ANSWERED = "Message from your partner: ", "Your message: ", "Your answer: "
 RIGHT, WRONG = "That was right.", "That was wrong."
@@ -87,7 +88,7 @@ class Script:
         self.letters += len(line) + 1
         self.tokens += estimated_tokens(line)
 
-    def begin_game(self, query: bool, shown: Any) -> None:
+    def begin_game(self, query: bool, shown: Shown) -> None:
         """Add the heading of a game and the player's observation; the numbers of games restart at 1 in the query."""
         phase = 2 if query else 1
         self.game = self.game + 1 if phase == self.phase else 1
@@ -95,7 +96,7 @@ class Script:
         self.add("\n" * bool(self._lines) + HEADING.format(phase=phase, game=self.game))
         self.sees(shown)
 
-    def sees(self, shown: Any) -> None:
+    def sees(self, shown: Shown) -> None:
         """Begin a step with the stimuli that the player sees."""
         self._begin_step()
         self.add(SEE + self.shown(shown))
@@ -106,23 +107,23 @@ class Script:
         if self.printed:
             self.add(f"{STEP}{self.step}")
 
-    def shown(self, slots: Any) -> str:
+    def shown(self, slots: Shown) -> str:
         """Format stimuli, [slots, W]; numbered if the listener sees several of them."""
         if self.role == LISTENER and len(slots) > 1:
             each = [stimuli(slots[i : i + 1], self.settings, DECIMALS) for i in range(len(slots))]
             return "  ".join(f"{place}: {one}" for place, one in enumerate(each))
         return stimuli(slots, self.settings, DECIMALS)
 
-    def partner_saw(self, slots: Any) -> None:
+    def partner_saw(self, slots: Shown) -> None:
         """Begin a step with the stimuli that the partner saw."""
         self._begin_step()
         self.add(SAW + stimuli(slots, self.settings, DECIMALS))
 
-    def heard(self, message: Any) -> None:
+    def heard(self, message: ArrayLike) -> None:
         """Add a message of the partner."""
         self.add(HEARD + tokens(message))
 
-    def said(self, message: Any) -> None:
+    def said(self, message: ArrayLike) -> None:
         """Add a message of the player."""
         self.add(SAID + tokens(message))
 
@@ -290,7 +291,7 @@ def parse(raw: str, cut: bool = False) -> TextReply:
     return TextReply(_whole(found.get("decision")), _wholes(found.get("message")), raw)
 
 
-def _objects(text: str) -> list[tuple[dict[str, Any], int]]:
+def _objects(text: str) -> list[tuple[dict[str, object], int]]:
     """Return the JSON objects in a text and where they end, the last first."""
     decoder, found, end = json.JSONDecoder(), [], 0
     for place in [match.start() for match in re.finditer(r"\{", text)][-MOST_OBJECTS:]:
@@ -304,19 +305,19 @@ def _objects(text: str) -> list[tuple[dict[str, Any], int]]:
     return found[::-1]
 
 
-def _whole(value: Any) -> int | None:
+def _whole(value: object) -> int | None:
     if isinstance(value, str):
         return parse_whole(value.strip())
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def _wholes(value: Any) -> list[int] | None:
+def _wholes(value: object) -> list[int] | None:
     found = [_whole(one) for one in value] if isinstance(value, list) else [None]
     numbers = [one for one in found if one is not None]
     return numbers if len(numbers) == len(found) else None
 
 
-def rounded(shown: Any) -> Any:
+def rounded(shown: ArrayLike) -> NDArray[np.float64]:
     """Return numbers as a prompt shows them, with three decimals."""
     array = np.asarray(shown)
     texts = [float(format(x, DECIMALS)) for x in array.ravel().tolist()]

@@ -1,7 +1,7 @@
 """What a text model is asked, and what it answers (s2b-facts 11b)."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypedDict
+from typing import NamedTuple, TypedDict
 
 CUT = "length"  # why a text ends that has the largest number of tokens
 
@@ -74,17 +74,18 @@ class TextReply:
     finish: str | None = None
 
 
-def valid_decision(request: TextRequest, decision: Any) -> bool:
+def valid_decision(request: TextRequest, decision: object) -> bool:
     """Whether a decision is one of those to choose from."""
     return _is_whole(decision) and str(decision) in request.choices.get("decision", [])
 
 
-def valid_message(request: TextRequest, message: Any) -> bool:
+def valid_message(request: TextRequest, message: object) -> bool:
     """Whether a message has at most as many tokens as were asked for, and each of them exists."""
     known = request.choices.get("message", [])
-    fits = isinstance(message, list) and len(message) <= len(known)
-    return fits and all(_is_whole(token) and str(token) in known[place] for place, token in enumerate(message))
+    if not isinstance(message, list) or len(message) > len(known):
+        return False
+    return all(_is_whole(token) and str(token) in known[place] for place, token in enumerate(message))
 
 
-def _is_whole(value: Any) -> bool:
+def _is_whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)

@@ -4,20 +4,19 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
 from icy.core.errors import InvalidSettingError
 from icy.core.registry import LISTENER, SPEAKER, registry
-from icy.s2b.players.base import Action, Player, Seat
+from icy.s2b.episode_streams import EpisodeStreams, Wholes
+from icy.s2b.players.interface import Action, Player, Seat
 from icy.s2b.settings import GameSettings
-from icy.s2b.streams import EpisodeStreams, Wholes
 from icy.s2b.turn import FAILURE, SUCCESS, UNKNOWN, Seen
 
-from .model import TextModel, TextSettings
-from .prompt import HEARD, RIGHT, SAID, SAW, SEE, STEP, WRONG, parse
+from .prompt import HEARD, RIGHT, SAID, SAW, SEE, STEP, WRONG, Shown, parse
 from .requests import TextReply, TextRequest
+from .text_model import TextModel, TextSettings
 
 READERS = {LISTENER: "nearest", SPEAKER: "digital"}  # a prompt has all that they need
 
@@ -88,11 +87,11 @@ class _Told:
     """A game as a prompt tells it."""
 
     query: bool
-    sees: Any = None
+    sees: Shown | None = None
     heard: list[list[int]] = field(default_factory=list)
     said: list[list[int]] = field(default_factory=list)
     result: int = UNKNOWN
-    saw: Any = None
+    saw: Shown | None = None
     steps: int = 0  # in the printed form
 
 
@@ -168,9 +167,9 @@ def _steps(settings: GameSettings, role: str, game: _Told, before: int, last: bo
 
 
 def _seen(
-    settings: GameSettings, here: bool, query: bool, round_: int, shown: Any, message: list[int], result: int
+    settings: GameSettings, here: bool, query: bool, round_: int, shown: Shown | None, message: list[int], result: int
 ) -> Seen:
-    def one(value: Any) -> Wholes:
+    def one(value: float) -> Wholes:
         return np.array([value])
 
     padded = message + [0] * (settings.length - len(message))

@@ -19,7 +19,7 @@ from icy.s2b.agents.acquisition import (
     ease_of_acquisition,
     loss_of,
 )
-from icy.s2b.agents.memories.pair import Pair, PairSettings
+from icy.s2b.agents.memories.pair_learning import PairLearning, PairSettings
 from icy.s2b.evaluation import episode_seeds
 from icy.s2b.language_probe import FrozenLanguage, frozen_languages
 
@@ -174,7 +174,7 @@ def test_what_composes_is_acquired_and_what_does_not_is_not() -> None:
 @pytest.mark.slow
 def test_a_speaker_that_learns_is_read_as_it_is_at_the_end() -> None:
     game = GameSettings(most=3)
-    speaker = Pair(game, PairSettings(seed=1)).speaker()
+    speaker = PairLearning(game, PairSettings(seed=1)).speaker()
     rows = ease_of_acquisition(speaker, game, episodes=2, settings=FAST)
     assert rows["zsct"].between(0, 1).all()
     assert rows.columns.tolist() == ["episode", "space", "messages", "zsct", "support", "yes"]

@@ -14,8 +14,8 @@ from icy.core.errors import IcyError, InvalidSettingError
 from icy.s2b import TextModel, TextReply, TextRequest, TextSettings, evaluate_text, text_model
 from icy.s2b.text.cache import CachedModel
 from icy.s2b.text.http import ServerError, all_answers, grammar, schema
-from icy.s2b.text.model import CONSTRAINTS
 from icy.s2b.text.requests import Choices, Usage
+from icy.s2b.text.text_model import CONSTRAINTS
 from tests.s2b.text.server import YES, Answer, Answering, Asked, StandIn, chosen, failed, said, serving
 
 KEY = "sk-very-secret-0123456789"

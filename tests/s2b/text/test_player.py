@@ -20,7 +20,7 @@ from icy.s2b import (
     probe_language,
     text_model,
 )
-from icy.s2b.text.model import FunctionModel
+from icy.s2b.text.text_model import FunctionModel
 
 
 def fickle(request: TextRequest) -> TextReply:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from icy.s2b.agents.saved_networks import SavedAgent
-    from icy.s2b.players.base import Player
+    from icy.s2b.players.interface import Player
 
 SWEPT = ("shots", "samples", "distractors")
 PUBLISHED = {"dimensions": 3, "least": 2, "most": 5, "distractors": 0}  # of the tables of MetaRG24
@@ -287,7 +287,7 @@ def tables_of(groups: Iterable[tuple[Chosen, ...]], chosen: Mapping[str, Any], q
 def _require_playable(player: Chosen, game: GameSettings) -> None:
     """Seat a player at an episode of a game, which raises an error if it cannot play it."""
     from icy.s2b.game import BatchedGame
-    from icy.s2b.players.base import seated
+    from icy.s2b.players.interface import seated
 
     table = BatchedGame(game)
     table.reset(seeds=[0])

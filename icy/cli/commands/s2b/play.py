@@ -66,7 +66,7 @@ def play_command(
     If you play along, you see only what that player sees: stimuli and messages, but no meanings.
     """
     from icy.s2b.game import BatchedGame
-    from icy.s2b.players.base import seated
+    from icy.s2b.players.interface import seated
     from icy.s2b.transcript import Transcript
 
     load(plugin)
@@ -96,7 +96,7 @@ def play_command(
 
 def person(role: str) -> Any:
     """Make a player whose actions are typed."""
-    from icy.s2b.players.base import Action, Player
+    from icy.s2b.players.interface import Action, Player
 
     class Person(Player):
         """The person at the keyboard."""

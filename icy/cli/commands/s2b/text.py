@@ -19,9 +19,9 @@ from icy.core.errors import InvalidSettingError
 from icy.core.registry import LISTENER, PLAYERS, SPEAKER, TEXT_MODEL, registry
 from icy.core.text import counted
 from icy.s2b.settings import GameSettings
-from icy.s2b.text.model import CONSTRAINTS, TextModel, TextSettings, is_address, text_model
 from icy.s2b.text.prompt import FORMS
 from icy.s2b.text.requests import CUT
+from icy.s2b.text.text_model import CONSTRAINTS, TextModel, TextSettings, is_address, text_model
 
 from .options import (
     SWEPT,
@@ -42,7 +42,7 @@ from .options import (
 if TYPE_CHECKING:
     import pandas as pd
 
-    from icy.s2b.text.evaluation import TextEvaluation
+    from icy.s2b.text.text_evaluation import TextEvaluation
 
 EPILOG = """\b
 Examples:
@@ -138,7 +138,7 @@ def text_command(
     Published rows are below, where they are of the same game.
     """
     from icy.s2b.text.cache import keeping
-    from icy.s2b.text.evaluation import game_of_prompt
+    from icy.s2b.text.text_evaluation import game_of_prompt
 
     load(plugin)
     target = None if out is None else checked_rows_file(out)
@@ -222,7 +222,7 @@ class _Run:
 
     def all(self, models: Sequence[TextModel], games: Sequence[GameSettings], quiet: bool) -> None:
         """Evaluate every model in every game."""
-        from icy.s2b.text.evaluation import count_requests
+        from icy.s2b.text.text_evaluation import count_requests
 
         self.models = list(models)
         each = (count_requests(game, self.episodes, self.seeds, self.role, self.prompt) for game in games)
@@ -308,8 +308,8 @@ def _print(run: _Run, games: Sequence[GameSettings], spread: str, format_: str) 
 
 def _draft(run: _Run, games: Sequence[GameSettings], models: int, format_: str, quiet: bool) -> None:
     """Print a prompt of each phase, and how many tokens all prompts have."""
-    from icy.s2b.text.evaluation import DraftModel
     from icy.s2b.text.prompt import estimated_tokens
+    from icy.s2b.text.text_evaluation import DraftModel
 
     lines, total, requests = [], 0, 0
     with progress(len(games), quiet) as told:

@@ -12,7 +12,7 @@ _CORES = {
     "ESBN-strict": ("esbn:StrictESBN", "Emergent symbols: the controller sees nothing but keys.", "Webb et al. 2021"),
     "DCEM": ("dcem:DCEM", "Dual-coding episodic memory: words lead to what was seen, and back.", "Hill et al. 2020"),
     "PairMemory": ("pairs:PairMemory", "Attention over earlier pairs of a number and a token.", "icy"),
-    "Transformer": ("transformer:Transformer", "Causal Transformer over the last steps of an episode.", "icy"),
+    "Transformer": ("transformer:TransformerCore", "Causal Transformer over the last steps of an episode.", "icy"),
 }
 
 for _name, (_place, _description, _source) in _CORES.items():

@@ -1,5 +1,5 @@
-from .base import Core as Core
-from .base import Parts as Parts
-from .base import SequenceCore as SequenceCore
-from .base import State as State
-from .factory import make_core as make_core
+from .core import Core as Core
+from .core import Parts as Parts
+from .core import SequenceCore as SequenceCore
+from .core import State as State
+from .core import make_core as make_core

@@ -4,8 +4,6 @@ Two memories grow side by side, of what was seen and of what was heard. What is 
 the like was heard, and what is seen now to what was heard then.
 """
 
-from typing import Any
-
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
@@ -14,9 +12,9 @@ from torch.nn import functional as F
 from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError
 
-from .base import CAPACITY, Inputs, Parts, Resets, SequenceCore, State
-from .entries import View, appended, remembered, view
-from .lstm import Stack
+from .core import CAPACITY, Device, Inputs, Parts, Resets, SequenceCore, State, Traced
+from .entries import MemoryView, appended, remembered, view
+from .lstm import LSTMStack
 
 EPSILON = 1e-8  # of s2b-facts 10.5
 RANKED = 1e5  # cosines that agree to 5 digits count as equal, and then the newest comes first
@@ -44,7 +42,7 @@ class Reader(nn.Module):
         asked: Float[Tensor, "step batch asked"],
         keys: Float[Tensor, "batch entry asked"],
         values: Float[Tensor, "batch entry told"],
-        seen: View,
+        seen: MemoryView,
     ) -> Float[Tensor, "step batch read"]:
         """Read for [T, B, asked] from keys and values [B, C + T, ...]; return [T, B, heads * told]."""
         query = self.query(asked.transpose(0, 1)).unflatten(-1, (self.heads, -1))  # [B, T, heads, asked]
@@ -128,8 +126,8 @@ class DCEM(SequenceCore):
         self.seen_by_heard = Reader(language, vision, heads, whole_number("nearest", nearest), query)
         self.heard_by_seen = Reader(vision, language, heads, nearest, query)
         self.reads = heads * (vision + language)
-        self.below = Stack(self.width, [hidden])
-        self.above = Stack(self.reads + hidden + self.width, [hidden])
+        self.below = LSTMStack(self.width, [hidden])
+        self.above = LSTMStack(self.reads + hidden + self.width, [hidden])
         layers = [nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, output), nn.ReLU()]
         self.answer = nn.Sequential(*layers)
 
@@ -140,7 +138,7 @@ class DCEM(SequenceCore):
         seen, heard, flags = xs[..., : self.parts.width].split(self.parts.sizes, -1)
         return torch.cat([seen, flags], -1), torch.cat([heard, flags], -1)
 
-    def start(self, episodes: int, device: Any = None) -> State:
+    def start(self, episodes: int, device: Device = None) -> State:
         """Return zeros of both LSTMs and of what was read, and empty memories."""
         like = self.zeros(episodes, self.width, device=device)
         memories = (like.new_zeros(episodes, self.capacity, part.shape[-1]) for part in self.split(like))
@@ -151,9 +149,7 @@ class DCEM(SequenceCore):
         """Return the LSTM's hidden state, and what was read."""
         return torch.cat([state[0], state[4]], -1)
 
-    def trace(
-        self, xs: Inputs, state: State, resets: Resets | None = None
-    ) -> tuple[Float[Tensor, "step batch output"], Float[Tensor, "step batch latent"], State]:
+    def trace(self, xs: Inputs, state: State, resets: Resets | None = None) -> Traced:
         """Read several inputs at once: the memories depend on inputs alone."""
         below, above, (_, old_seen, old_heard, count) = state[:2], state[2:4], state[4:]
         now = view(count, resets, len(xs), self.capacity)

@@ -1,8 +1,6 @@
 """Differentiable neural computer (Graves et al. 2016, "Hybrid computing using a neural network with dynamic external
 memory"; the equations are of its Methods)."""
 
-from typing import Any
-
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -10,8 +8,8 @@ from torch.nn import functional as F
 
 from icy.core.checks import whole_number
 
-from .base import Core, State
-from .lstm import Stack
+from .core import Core, Device, State
+from .lstm import LSTMStack
 
 EPSILON = 1e-6  # keeps cosines and products of usages differentiable where they vanish
 RANKED = 1e4  # usages that agree to 4 digits count as equal, as those of slots not yet used are but for rounding
@@ -49,12 +47,12 @@ class DNC(Core):
             whole_number(name, size)
         super().__init__(width, output, slots * slot)
         self.slots, self.slot, self.reads = slots, slot, reads
-        self.controller = Stack(self.width + reads * slot, [controller] * layers)
+        self.controller = LSTMStack(self.width + reads * slot, [controller] * layers)
         self.widths = [reads * slot, reads, slot, 1, slot, slot, reads, 1, 1, reads * MODES]
         self.interface = nn.Linear(controller * layers, sum(self.widths))
         self.answer = nn.Linear(controller * layers + reads * slot, output)
 
-    def start(self, episodes: int, device: Any = None) -> State:
+    def start(self, episodes: int, device: Device = None) -> State:
         """Return zeros: of the controller, memory, usage, precedence, link matrix, and the weights of both heads."""
         slots, reads = self.slots, self.reads
         shapes = [(slots, self.slot), (slots,), (slots,), (slots, slots), (slots,), (reads, slots)]

@@ -13,7 +13,7 @@ from torch import Tensor
 
 
 @dataclass(frozen=True, eq=False)
-class View:
+class MemoryView:
     """What the steps of a sequence see of the entries before and in it.
 
     Attributes:
@@ -31,7 +31,9 @@ class View:
     kept: Bool[Tensor, "batch capacity"] | None
 
 
-def view(count: Int[Tensor, " batch"], resets: Bool[Tensor, "step batch"] | None, steps: int, capacity: int) -> View:
+def view(
+    count: Int[Tensor, " batch"], resets: Bool[Tensor, "step batch"] | None, steps: int, capacity: int
+) -> MemoryView:
     """Return what the steps of a sequence see.
 
     Args:
@@ -51,7 +53,7 @@ def view(count: Int[Tensor, " batch"], resets: Bool[Tensor, "step batch"] | None
     earlier = (place < end) & (place >= end - held)
     after = ages[:, -1] + 1
     kept = None if resets is None else place[:capacity] >= capacity - after.clamp(max=capacity)[:, None]
-    return View(earlier, ages, after, capacity, kept)
+    return MemoryView(earlier, ages, after, capacity, kept)
 
 
 def appended(
@@ -61,7 +63,7 @@ def appended(
     return torch.cat([memory, new.transpose(0, 1)], 1)
 
 
-def remembered(entries: Float[Tensor, "batch both *entry"], seen: View) -> Float[Tensor, "batch capacity *entry"]:
+def remembered(entries: Float[Tensor, "batch both *entry"], seen: MemoryView) -> Float[Tensor, "batch capacity *entry"]:
     """Return the memory after the last step; places that hold nothing are zero, as at the start."""
     last, kept = entries[:, entries.shape[1] - seen.capacity :], seen.kept
     return last if kept is None else last * kept.view(*kept.shape, *[1] * (last.dim() - 2))

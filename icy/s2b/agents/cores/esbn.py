@@ -6,7 +6,6 @@ the present value leads to the keys that go with it, and the controller works on
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -14,9 +13,9 @@ from torch import Tensor, nn
 
 from icy.core.checks import whole_number
 
-from .base import CAPACITY, Inputs, Resets, SequenceCore, State, beginnings, begun
-from .entries import View, appended, remembered, view
-from .lstm import Stack
+from .core import CAPACITY, Device, Inputs, Resets, SequenceCore, State, Traced, beginnings, begun
+from .entries import MemoryView, appended, remembered, view
+from .lstm import LSTMStack
 
 
 @dataclass(eq=False)
@@ -62,7 +61,7 @@ class Binding(nn.Module):
         values: Float[Tensor, "step batch value"],
         entries: Float[Tensor, "batch entry value"],
         keys: Float[Tensor, "batch capacity key"],
-        seen: View,
+        seen: MemoryView,
     ) -> Reads:
         """Return what is read for values [T, B, v] from entries [B, C + T, v] of which the first C have keys."""
         alike = values.transpose(0, 1) @ entries.mT
@@ -80,7 +79,7 @@ class _Bindings(SequenceCore):
         self.value = value
         self.binding = Binding()
 
-    def nothing(self, episodes: int, device: Any) -> State:
+    def nothing(self, episodes: int, device: Device) -> State:
         """Return an empty memory: keys, values, and the number of steps so far."""
         empty = (self.zeros(episodes, self.capacity, width, device=device) for width in (self.key, self.value))
         keys, values = empty
@@ -121,7 +120,7 @@ class StrictESBN(_Bindings):
         self.controller = nn.LSTMCell(key + 1, controller)
         self.to_key, self.gate = nn.Linear(controller, key), nn.Linear(controller, 1)
 
-    def start(self, episodes: int, device: Any = None) -> State:
+    def start(self, episodes: int, device: Device = None) -> State:
         """Return the controller after it has read nothing, and an empty memory."""
         h, c = self.controller(self.zeros(episodes, self.key + 1, device=device))
         return h, c, *self.nothing(episodes, device)
@@ -130,9 +129,7 @@ class StrictESBN(_Bindings):
         """Return the controller's hidden state."""
         return state[0]
 
-    def trace(
-        self, xs: Inputs, state: State, resets: Resets | None = None
-    ) -> tuple[Float[Tensor, "step batch output"], Float[Tensor, "step batch latent"], State]:
+    def trace(self, xs: Inputs, state: State, resets: Resets | None = None) -> Traced:
         """Read several inputs, of which all but the controller's steps go at once."""
         h, c, *memory = state
         begins, ys = beginnings(resets, len(xs)), []
@@ -178,10 +175,10 @@ class ESBN(_Bindings):
         super().__init__(width, output, controller + key + 1, capacity, key, width)
         self.controller = nn.LSTMCell(self.width + key + 1, controller)
         self.to_key, self.gate = nn.Linear(controller, key), nn.Linear(controller, 1)
-        self.above = Stack(self.width + controller + key + 1, [hidden])
+        self.above = LSTMStack(self.width + controller + key + 1, [hidden])
         self.answer = nn.Sequential(nn.Linear(hidden, output), nn.ReLU())
 
-    def start(self, episodes: int, device: Any = None) -> State:
+    def start(self, episodes: int, device: Device = None) -> State:
         """Return zeros of the controller, of what it read and of the output LSTM, and an empty memory."""
         like = self.zeros(episodes, 1, device=device)
         controller = [like.new_zeros(episodes, size) for size in 2 * [self.controller.hidden_size] + [self.key + 1]]
@@ -191,9 +188,7 @@ class ESBN(_Bindings):
         """Return the controller's hidden state, and the key that was read."""
         return torch.cat([state[0], state[2]], -1)
 
-    def trace(
-        self, xs: Inputs, state: State, resets: Resets | None = None
-    ) -> tuple[Float[Tensor, "step batch output"], Float[Tensor, "step batch latent"], State]:
+    def trace(self, xs: Inputs, state: State, resets: Resets | None = None) -> Traced:
         """Read several inputs, of which all but the controller's steps go at once."""
         (h, c, read), above, memory = state[:3], state[3:5], state[5:]
         begins, latents = beginnings(resets, len(xs)), []

@@ -1,7 +1,6 @@
 """LSTM cores: stacked layers, read at once between the beginnings of episodes."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -10,10 +9,10 @@ from torch import Tensor, nn
 from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError
 
-from .base import Inputs, Resets, SequenceCore, State, beginnings, begun
+from .core import Device, Inputs, Resets, SequenceCore, State, Traced, beginnings, begun
 
 
-class Stack(nn.Module):
+class LSTMStack(nn.Module):
     """LSTM layers of given sizes; its state holds h and c of each layer in turn.
 
     Args:
@@ -72,9 +71,9 @@ class LSTM(SequenceCore):
         if not sizes:
             raise InvalidSettingError("An LSTM has at least one layer; give `sizes` as in (256, 128).")
         super().__init__(width, sizes[-1], sum(sizes))
-        self.stack = Stack(self.width, sizes, relu)
+        self.stack = LSTMStack(self.width, sizes, relu)
 
-    def start(self, episodes: int, device: Any = None) -> State:
+    def start(self, episodes: int, device: Device = None) -> State:
         """Return zeros."""
         return self.stack.start(self.zeros(episodes, 1, device=device))
 
@@ -82,9 +81,7 @@ class LSTM(SequenceCore):
         """Return the hidden states of all layers."""
         return torch.cat(state[::2], -1)
 
-    def trace(
-        self, xs: Inputs, state: State, resets: Resets | None = None
-    ) -> tuple[Float[Tensor, "step batch output"], Float[Tensor, "step batch latent"], State]:
+    def trace(self, xs: Inputs, state: State, resets: Resets | None = None) -> Traced:
         """Read several inputs at once, from one beginning of an episode to the next."""
         ys, latents, state = self.stack(xs, state, resets)
         return ys, latents, state

@@ -4,15 +4,13 @@ An entry joins what is seen at a step with what was heard the step before: at th
 message. What is asked at a step is whether what is seen goes with what is heard now.
 """
 
-from typing import Any
-
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError
-from icy.s2b.agents.memories.memory import (
+from icy.s2b.agents.memories.attention import (
     NUMBER,
     TOKEN,
     Lookup,
@@ -23,7 +21,7 @@ from icy.s2b.agents.memories.memory import (
     paired,
 )
 
-from .base import CAPACITY, Inputs, Parts, Resets, SequenceCore, State
+from .core import CAPACITY, Device, Inputs, Parts, Resets, SequenceCore, State, Traced
 from .entries import appended, remembered, view
 
 
@@ -74,7 +72,7 @@ class PairMemory(SequenceCore):
         judged = given.stimuli * (1 + self.dimensions)
         self.answer = nn.Sequential(nn.Linear(judged + width, output), nn.ReLU())
 
-    def start(self, episodes: int, device: Any = None) -> State:
+    def start(self, episodes: int, device: Device = None) -> State:
         """Return an empty memory, a count of steps, what was heard the step before, and the last output: none yet."""
         held = self.dimensions + self.parts.language + self.parts.flags
         memory = self.zeros(episodes, self.capacity, held, device=device)
@@ -85,9 +83,7 @@ class PairMemory(SequenceCore):
         """Return the last output."""
         return state[-1]
 
-    def trace(
-        self, xs: Inputs, state: State, resets: Resets | None = None
-    ) -> tuple[Float[Tensor, "step batch output"], Float[Tensor, "step batch latent"], State]:
+    def trace(self, xs: Inputs, state: State, resets: Resets | None = None) -> Traced:
         """Read several inputs in one parallel pass."""
         memory, count, heard, _ = state
         seen = view(count, resets, len(xs), self.capacity)

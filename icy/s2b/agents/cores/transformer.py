@@ -1,7 +1,5 @@
 """Causal Transformer over the last steps of an episode."""
 
-from typing import Any
-
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -10,8 +8,8 @@ from torch.nn import functional as F
 from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError
 
-from .base import CAPACITY, Inputs, Resets, SequenceCore, State
-from .entries import View, appended, remembered, view
+from .core import CAPACITY, Device, Inputs, Resets, SequenceCore, State, Traced
+from .entries import MemoryView, appended, remembered, view
 
 SLOWEST = 10_000.0  # steps in a radian of the slowest rotation (Su et al. 2021)
 
@@ -32,7 +30,7 @@ class Layer(nn.Module):
         self.neurons = nn.Sequential(nn.Linear(size, 4 * size), nn.GELU(), nn.Linear(4 * size, size))
 
     def forward(
-        self, x: Float[Tensor, "step batch size"], old: Float[Tensor, "batch capacity both"], seen: View
+        self, x: Float[Tensor, "step batch size"], old: Float[Tensor, "batch capacity both"], seen: MemoryView
     ) -> tuple[Float[Tensor, "step batch size"], Float[Tensor, "batch entry both"]]:
         """Attend from [T, B, size] to keys and values of old steps [B, C, 2 * size] and of these; return both."""
         query, key, value = self.project(self.before(x)).chunk(3, -1)
@@ -60,7 +58,7 @@ def rotations(ages: Int[Tensor, "*lead"], size: int) -> Float[Tensor, "*lead hal
     return ages[..., None] * speed
 
 
-class Transformer(SequenceCore):
+class TransformerCore(SequenceCore):
     """Causal Transformer: every step attends to itself and to those of its episode that the window holds.
 
     Positions are rotations by the step of the episode (Su et al. 2021), so only distances count. The state holds the
@@ -85,7 +83,7 @@ class Transformer(SequenceCore):
         self.embed, self.last = nn.Linear(self.width, size), nn.LayerNorm(size)
         self.layers = nn.ModuleList(Layer(size, heads) for _ in range(whole_number("number of layers", layers)))
 
-    def start(self, episodes: int, device: Any = None) -> State:
+    def start(self, episodes: int, device: Device = None) -> State:
         """Return empty windows, a count of steps, and the last output, which is none yet."""
         windows = [self.zeros(episodes, self.capacity, 2 * self.size, device=device) for _ in self.layers]
         count = torch.zeros(episodes, dtype=torch.int64, device=windows[0].device)
@@ -95,9 +93,7 @@ class Transformer(SequenceCore):
         """Return the last output."""
         return state[-1]
 
-    def trace(
-        self, xs: Inputs, state: State, resets: Resets | None = None
-    ) -> tuple[Float[Tensor, "step batch output"], Float[Tensor, "step batch latent"], State]:
+    def trace(self, xs: Inputs, state: State, resets: Resets | None = None) -> Traced:
         """Read several inputs in one parallel pass."""
         *windows, count, _ = state
         seen = view(count, resets, len(xs), self.capacity)

@@ -18,7 +18,7 @@ from icy.core.checks import real_number, whole_number
 from icy.core.errors import IncompatibleError, InvalidSettingError, unknown
 from icy.s2b.settings import GameSettings
 
-from .memory import NUMBER, features
+from .attention import NUMBER, features
 
 KINDS = ("positions", "whole")
 ATTENTIONS = ("auto", "distance", "near", "square", "dot")

@@ -1,7 +1,7 @@
 """What players choose at a step, as numbers for networks."""
 
 from dataclasses import dataclass
-from typing import Any, Literal, Self, get_args
+from typing import Literal, Self, get_args
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -16,6 +16,7 @@ from icy.s2b.turn import Seen
 Form = Literal["decision", "sentence", "tokens", "both"]
 FORMS: tuple[str, ...] = get_args(Form)
 NEVER = -1  # in place of the previous choice at the beginning of an episode
+OTHER = (0.0, 1.0)  # which player a choice is of, counted from oneself
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ class Actions:
     def _sentences(self) -> int:
         return 1 if self.form == "decision" else sentence_count(self.game.vocab_size, self.game.length)
 
-    def legal(self, seen: Seen, device: Any = None) -> Bool[Tensor, "batch option"]:
+    def legal(self, seen: Seen, device: torch.device | str | None = None) -> Bool[Tensor, "batch option"]:
         """Return which options are legal now: where a decision or a message is asked for, all but none."""
         return self.legal_where(*(torch.as_tensor(x, device=device) for x in (seen.may_speak, seen.may_decide)))
 
@@ -110,6 +111,17 @@ class Actions:
         """Return choices as a one-hot block each; NEVER is a block of zeros."""
         blocks = zip(self.sizes, chosen.unbind(-1), strict=True)
         return torch.cat([one_hot(one, size) for size, one in blocks], -1)
+
+    @property
+    def told_width(self) -> int:
+        """Width of a choice as the other player sees it (simplified action decoder; Hu and Foerster 2019)."""
+        return self.width + len(OTHER)
+
+    def told(self, chosen: Int[Tensor, "*lead choice"]) -> Float[Tensor, "*lead told"]:
+        """Return a greedy choice as the other player sees it: one-hot, and whose it is; zeros if there was none."""
+        block = self.one_hot(chosen)
+        there = block.any(-1, keepdim=True)
+        return torch.cat([block, there * torch.tensor(OTHER, device=block.device, dtype=torch.float32)], -1)
 
     def masked(
         self, scores: Float[Tensor, "*lead option"], legal: Bool[Tensor, "*lead option"]

@@ -21,8 +21,8 @@ from icy.s2b.settings import GameSettings
 
 from .actions import NEVER, Actions
 from .network import Network, NetworkSettings, Scored
+from .network_player import NetworkPlayer
 from .observations import Observation
-from .player import NetworkPlayer
 
 READ_TOGETHER = 32  # episodes, as more at once are no faster, and then the longer ones are with their like
 # The smaller of the papers' LSTMs behind the smaller of their encoders: of those, what learns most in a minute.

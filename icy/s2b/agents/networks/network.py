@@ -12,8 +12,7 @@ from torch import Tensor, nn
 from icy.core.checks import whole_number
 from icy.core.errors import IncompatibleError, unknown
 from icy.core.registry import CORE, registry
-from icy.s2b.agents.cores.base import CAPACITY, Core, Parts, State
-from icy.s2b.agents.cores.factory import made_of, takes
+from icy.s2b.agents.cores.core import CAPACITY, Core, Device, Parts, State, made_of, takes
 
 from .actions import Actions, one_hot
 from .observations import Observation
@@ -215,7 +214,7 @@ class Network(nn.Module):
         given = {"capacity": self.settings.capacity, "parts": parts}
         return made_of(entry, self.encoder.width, **{**given, **self.settings.options})
 
-    def start(self, episodes: int, device: Any = None) -> State:
+    def start(self, episodes: int, device: Device = None) -> State:
         """Return the state of the core at the beginning of episodes."""
         return self.core.start(episodes, device)
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -10,7 +9,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from icy.core.registry import SPEAKER
-from icy.s2b.channel import END
+from icy.s2b.agents.cores.core import Device
+from icy.s2b.channel import END, Array
 from icy.s2b.settings import GameSettings
 from icy.s2b.turn import Seen
 
@@ -49,11 +49,11 @@ class Observation:
     extra: Float[Tensor, "*lead extra"]
     fresh: Bool[Tensor, "*lead"]
 
-    def __getitem__(self, which: Any) -> "Observation":
+    def __getitem__(self, which: Array) -> "Observation":
         """Return some steps or episodes."""
         return Observation(**{f.name: getattr(self, f.name)[which] for f in fields(self)})
 
-    def on(self, device: Any) -> "Observation":
+    def on(self, device: Device) -> "Observation":
         """Return the observation on a torch device."""
         return Observation(**{f.name: getattr(self, f.name).to(device) for f in fields(self)})
 
@@ -73,9 +73,9 @@ def observe(
     role: str,
     actions: Actions,
     previous: Int[Tensor, "batch choice"] | None = None,
-    earned: Any = None,
+    earned: Array | None = None,
     extra: Float[Tensor, "batch extra"] | None = None,
-    device: Any = None,
+    device: Device = None,
     held: Int[Tensor, "batch token"] | None = None,
 ) -> Observation:
     """Return what a network is told of what a player sees.
@@ -105,7 +105,7 @@ def observe(
         else torch.as_tensor(earned, device=here).float()
     )
 
-    def tensor(array: Any) -> Tensor:
+    def tensor(array: Array) -> Tensor:
         return torch.as_tensor(array, device=here)
 
     return Observation(

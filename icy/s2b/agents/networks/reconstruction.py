@@ -39,7 +39,7 @@ class ReconstructionSettings:
             real_number(f"setting {name} of the reconstruction", getattr(self, name), above=True)
 
 
-class Reconstruction(nn.Module):
+class ReconstructionHead(nn.Module):
     """Predicts the stimulus of a step from what the core holds after it, and its message if asked to.
 
     Args:

@@ -3,18 +3,17 @@
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from jaxtyping import Bool, Int, Shaped
 from torch import Tensor
 
 from icy.core.registry import SPEAKER
-from icy.s2b.agents.cores.base import State, begun
+from icy.s2b.agents.cores.core import State, begun
 from icy.s2b.agents.networks.actions import NEVER, Actions
 from icy.s2b.agents.networks.network import Network
 from icy.s2b.agents.networks.observations import Observation, observe
-from icy.s2b.agents.networks.sad import told_of
+from icy.s2b.episode_streams import SavedState
 from icy.s2b.settings import GameSettings
 from icy.s2b.turn import Turn
 
@@ -114,7 +113,7 @@ class Agent:
         return Step(self.chosen, greedy, recorded, states)
 
     def _observe(self, turn: Turn, role: str, told: Choices) -> Observation:
-        extra = told_of(self.told[role], self._told(role, told)) if self.told else None
+        extra = self.told[role].told(self._told(role, told)) if self.told else None
         held = {"held": self.heard[role]} if self.network.settings.hold else {}
         return observe(turn.seen_by(role), role, self.actions, self.chosen[role], turn.reward, extra, **held)
 
@@ -155,7 +154,7 @@ class Agent:
             **here,
             speaks=torch.full_like(fresh, role == SPEAKER),
             legal=self.actions.legal_where(steps[f"{role}.speak"], steps[f"{role}.decide"]),
-            extra=told_of(self.told[role], steps[f"{role}.told"])
+            extra=self.told[role].told(steps[f"{role}.told"])
             if self.told
             else torch.zeros(*fresh.shape, 0, dtype=torch.float32, device="cpu"),
         )
@@ -171,7 +170,7 @@ class Agent:
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
-    def held(self) -> dict[str, Any]:
+    def held(self) -> SavedState:
         """Return all that it goes on from."""
         return {
             "network": _copied(self.network.state_dict()),
@@ -181,7 +180,7 @@ class Agent:
             "heard": dict(self.heard),
         }
 
-    def load(self, held: Mapping[str, Any]) -> None:
+    def load(self, held: SavedState) -> None:
         """Go on as another did."""
         self.network.load_state_dict(held["network"])
         self.target.load_state_dict(held["target"])

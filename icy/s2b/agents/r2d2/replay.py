@@ -6,13 +6,13 @@ stream, and goes on over ends of episodes. Steps are held once, however many seq
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from icy.core.errors import InvalidSettingError
+from icy.s2b.episode_streams import SavedState
 
 LEAST = 1e-6  # priority of a sequence of which nothing is learned, so that all can be drawn
 
@@ -130,7 +130,7 @@ class Replay:
         self._highest = max(self._highest, float(given.max()))
         self._chances.view(-1)[places] = given**self.priority
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> SavedState:
         """Return all that it holds."""
         return {
             "count": self.count,
@@ -140,7 +140,7 @@ class Replay:
             "states": {name: value.clone() for name, value in self._states.items()},
         }
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load(self, state: SavedState) -> None:
         """Hold what another of the same settings did."""
         self.count, self._highest = state["count"], state["highest"]
         self._chances = state["chances"].clone()

@@ -11,14 +11,14 @@ from torch import Tensor, nn
 from icy.core.registry import LISTENER
 from icy.core.streams import stream_key
 from icy.s2b.agents.dealt import of_like_length
-from icy.s2b.agents.memories.learning import DealtLearning, LearningSettings, Tried
-from icy.s2b.agents.memories.memory import NUMBER, TOKEN, Lookup, MemorySettings, features
+from icy.s2b.agents.memories.attention import NUMBER, TOKEN, Lookup, MemorySettings, features
+from icy.s2b.agents.memories.dealt_learning import DealtLearning, DealtLearningSettings, Tried
 from icy.s2b.agents.r2d2.agent import Agent, Step
-from icy.s2b.agents.r2d2.learning import R2D2Learning
+from icy.s2b.agents.r2d2.r2d2_learning import R2D2Learning
 from icy.s2b.agents.rewards import accuracies, less_phase_mean, log_of, normalised, phase_means
-from icy.s2b.agents.schedule import Batches, first_episode, grouped
+from icy.s2b.agents.schedule import EpisodeBatches, first_episode, grouped
 from icy.s2b.evaluation import episode_seeds
-from icy.s2b.players.base import Player
+from icy.s2b.players.interface import Player
 from icy.s2b.recall import BatchedRecall, RecallSettings
 from icy.s2b.turn import Turn
 
@@ -157,8 +157,8 @@ class RecallMemory(nn.Module):
 
 
 @dataclass(frozen=True)
-class RecallLearningSettings(LearningSettings):
-    """Settings of the training of the attention memory; see LearningSettings for the others.
+class RecallLearningSettings(DealtLearningSettings):
+    """Settings of the training of the attention memory; see DealtLearningSettings for the others.
 
     Attributes:
         games_per_shot: largest number of games in a shot of training episodes; None for all stimuli of the space.
@@ -196,7 +196,7 @@ class RecallMemoryLearning(DealtLearning):
         self.random = torch.Generator().manual_seed(stream_key(seed, "decisions") % 2**63)
         fewer = [n for n in (task.games_per_shot, settings.games_per_shot) if n is not None]
         self._shorter = replace(task, games_per_shot=min(fewer, default=None))
-        self._batches = Batches(first_episode(seed), settings.episodes, self._deal)
+        self._batches = EpisodeBatches(first_episode(seed), settings.episodes, self._deal)
 
     def _deal(self, seeds: range) -> Any:
         return (RecallGames.deal(self._shorter, seeds),)

@@ -6,11 +6,11 @@ from typing import Any, cast
 import numpy as np
 
 from icy.core.types import State
-from icy.s2b.agents.networks.player import NetworkPlayer
+from icy.s2b.agents.networks.network_player import NetworkPlayer
+from icy.s2b.episode_streams import EpisodeStreams
 from icy.s2b.evaluation import episode_seeds
-from icy.s2b.players.base import Seat
+from icy.s2b.players.interface import Seat
 from icy.s2b.recall import ASKED, SHOWN, BatchedRecall, RecallSettings, RecallTurn
-from icy.s2b.streams import EpisodeStreams
 from icy.s2b.turn import FAILURE, SUCCESS, Seen, Turn
 
 AT_ONCE = 250  # episodes of an evaluation

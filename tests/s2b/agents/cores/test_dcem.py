@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch.testing import assert_close
 
-from icy.s2b.agents.cores.base import Parts
+from icy.s2b.agents.cores.core import Parts
 from icy.s2b.agents.cores.dcem import DCEM, Reader, nearest, weights
 from icy.s2b.agents.cores.entries import view
 

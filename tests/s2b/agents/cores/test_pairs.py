@@ -12,7 +12,7 @@ from icy.s2b.agents.cores.pairs import PairMemory
 from icy.s2b.agents.networks.actions import Actions
 from icy.s2b.agents.networks.network import Network, NetworkSettings
 from icy.s2b.agents.networks.observations import observe
-from icy.s2b.players.base import seated
+from icy.s2b.players.interface import seated
 
 
 def test_an_entry_joins_what_is_seen_with_what_was_heard_the_step_before() -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import torch
 from torch.testing import assert_close
 
-from icy.s2b.agents.cores.transformer import Layer, Transformer, rotations
+from icy.s2b.agents.cores.transformer import Layer, TransformerCore, rotations
 
 
 def test_a_layer_sees_its_window_and_no_more() -> None:
     torch.manual_seed(0)
-    core = Transformer(5, capacity=2, size=8, layers=1, heads=2)
+    core = TransformerCore(5, capacity=2, size=8, layers=1, heads=2)
     xs = torch.randn(6, 1, 5, requires_grad=True)
     ys, _ = core.unroll(xs, core.start(1))
     (gradient,) = torch.autograd.grad(ys[4, 0, 0], xs)
@@ -19,7 +19,7 @@ def test_a_layer_sees_its_window_and_no_more() -> None:
 
 def test_only_distances_count() -> None:
     torch.manual_seed(0)
-    core = Transformer(5, capacity=2, size=8, layers=1, heads=2).double()
+    core = TransformerCore(5, capacity=2, size=8, layers=1, heads=2).double()
     xs = torch.randn(9, 1, 5).double()
     once, _ = core.unroll(xs[3:], core.start(1))
     later, _ = core.unroll(xs, core.start(1))
@@ -28,7 +28,7 @@ def test_only_distances_count() -> None:
 
 def test_it_is_masked_attention_over_the_episode() -> None:
     torch.manual_seed(0)
-    core = Transformer(4, capacity=9, size=8, layers=1, heads=1).double()
+    core = TransformerCore(4, capacity=9, size=8, layers=1, heads=1).double()
     layer = core.layers[0]
     assert isinstance(layer, Layer)
     xs = torch.randn(3, 1, 4).double()

@@ -11,13 +11,13 @@ import torch
 from icy.core.errors import IncompatibleError
 from icy.core.registry import CORE, SPEAKER, registry
 from icy.s2b import BatchedGame, GameSettings, evaluate
-from icy.s2b.agents.cores.base import State
+from icy.s2b.agents.cores.core import State
 from icy.s2b.agents.dealt import DealtGames, deal_games
-from icy.s2b.agents.memories.learning import read
+from icy.s2b.agents.memories.dealt_learning import read
 from icy.s2b.agents.networks.listener import DEFAULTS, CoreListener
 from icy.s2b.agents.networks.network import NetworkSettings
 from icy.s2b.agents.networks.observations import Observation, observe
-from icy.s2b.players.base import seated
+from icy.s2b.players.interface import seated
 
 SEEDS = range(40, 44)
 GAMES: list[dict[str, Any]] = [

@@ -11,7 +11,7 @@ from icy.s2b import BatchedGame, GameSettings
 from icy.s2b.agents.networks.actions import Actions
 from icy.s2b.agents.networks.network import Network, NetworkSettings
 from icy.s2b.agents.networks.observations import Observation, observe
-from icy.s2b.agents.networks.reconstruction import Reconstruction, ReconstructionSettings
+from icy.s2b.agents.networks.reconstruction import ReconstructionHead, ReconstructionSettings
 
 GAME = GameSettings(most=2)
 ACTIONS = Actions(GAME)
@@ -31,7 +31,7 @@ def seen() -> Observation:
 def test_the_loss_is_of_the_steps_that_count(message: bool) -> None:
     torch.manual_seed(0)
     settings = ReconstructionSettings(weight=2.0, hidden=8, message=message)
-    predictor, told, latents = Reconstruction(6, GAME, settings), seen(), torch.randn(5, 4, 6)
+    predictor, told, latents = ReconstructionHead(6, GAME, settings), seen(), torch.randn(5, 4, 6)
     counted = torch.rand(5, 4) < 0.5
     total, number = torch.zeros(2), int(counted.sum())
     for t, b in counted.nonzero().tolist():
@@ -48,7 +48,7 @@ def test_the_loss_is_of_the_steps_that_count(message: bool) -> None:
 def test_gradients_reach_core_and_encoder(core: str) -> None:
     torch.manual_seed(0)
     network = Network(ACTIONS, NetworkSettings.preset("near32", core=core, capacity=6))
-    predictor, told = Reconstruction(network.core.latent_width, GAME, ReconstructionSettings()), seen()
+    predictor, told = ReconstructionHead(network.core.latent_width, GAME, ReconstructionSettings()), seen()
     _, latents, _ = network.trace(told, network.start(4))
     predictor.loss(latents, told, torch.ones(5, 4, dtype=torch.bool)).backward()
     for part in (network.core, network.encoder.stimulus):
@@ -57,7 +57,7 @@ def test_gradients_reach_core_and_encoder(core: str) -> None:
 
 
 def test_a_prediction_is_right_if_it_is_near() -> None:
-    predictor, told = Reconstruction(3, GAME, ReconstructionSettings(hidden=6)), seen()
+    predictor, told = ReconstructionHead(3, GAME, ReconstructionSettings(hidden=6)), seen()
     with torch.no_grad():  # hidden units hold x and -x, whose difference is x
         predictor.hidden[0].weight.copy_(torch.cat([torch.eye(3), -torch.eye(3)]))  # type: ignore[operator]
         predictor.hidden[0].bias.zero_()  # type: ignore[operator]

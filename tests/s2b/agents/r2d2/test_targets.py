@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from icy.s2b.agents.r2d2.targets import n_step_targets, whole
+from icy.s2b.agents.r2d2.r2d2_learning import n_step_targets, whole
 
 REWARDS = torch.tensor([[1.0], [0.0], [2.0], [0.0], [-2.0], [4.0]])
 WORTH = torch.tensor([[10.0], [20.0], [30.0], [40.0], [50.0], [60.0]])

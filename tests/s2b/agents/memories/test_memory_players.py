@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from icy.s2b import BatchedGame, GameSettings
-from icy.s2b.agents.memories.memory import MemoryListener
-from icy.s2b.agents.memories.player import MemoryPlayer
+from icy.s2b.agents.memories.attention import MemoryListener
+from icy.s2b.agents.memories.memory_players import MemoryPlayer
 from icy.s2b.evaluation import play
 
 GAME = GameSettings(most=3)

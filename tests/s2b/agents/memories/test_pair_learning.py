@@ -15,13 +15,13 @@ from icy.core.errors import IncompatibleError, InvalidSettingError, UnknownNameE
 from icy.core.registry import LISTENER, SPEAKER
 from icy.s2b import BatchedGame, GameSettings
 from icy.s2b.agents.dealt import deal_games, deal_silent
-from icy.s2b.agents.memories.memory import MemorySettings
-from icy.s2b.agents.memories.pair import Pair, PairSettings, hear, hear_straight
-from icy.s2b.agents.memories.player import MemoryPlayer, TrainedSpeaker
+from icy.s2b.agents.memories.attention import MemorySettings
+from icy.s2b.agents.memories.memory_players import MemoryPlayer, TrainedSpeaker
+from icy.s2b.agents.memories.pair_learning import PairLearning, PairSettings, hear, hear_straight
 from icy.s2b.agents.memories.speaker import SpeakerSettings, pick
 from icy.s2b.agents.rewards import advantages, entropy, less_phase_mean, returns, rewards
+from icy.s2b.episode_streams import EpisodeStreams
 from icy.s2b.evaluation import episode_seeds, evaluate, play
-from icy.s2b.streams import EpisodeStreams
 
 GAME = GameSettings(most=3)
 FEW = PairSettings(episodes=8, updates=40, warmup=4)
@@ -37,14 +37,14 @@ SPEAKERS: dict[str, dict[str, Any]] = {
 }
 
 
-def trained(game: GameSettings = GAME, **speaker: Any) -> Pair:
+def trained(game: GameSettings = GAME, **speaker: Any) -> PairLearning:
     """Return a pair that has learned a little, so that it is no longer the same everywhere."""
-    pair = Pair(game, replace(FEW, speaker=SpeakerSettings(**speaker)))
+    pair = PairLearning(game, replace(FEW, speaker=SpeakerSettings(**speaker)))
     pair.run(4)
     return pair
 
 
-def played(pair: Pair, game: GameSettings, sampled: bool) -> tuple[Tensor, Tensor, Tensor]:
+def played(pair: PairLearning, game: GameSettings, sampled: bool) -> tuple[Tensor, Tensor, Tensor]:
     """Return what the pair says, hears and decides step by step, [B, G, L] twice and [B, G]; -1 behind the end."""
     batched = BatchedGame(game, episodes=len(SEEDS))
     batched.reset(seeds=SEEDS)
@@ -119,7 +119,7 @@ def test_a_new_episode_begins_with_nothing_in_memory() -> None:
 
 
 def seat_of(game: BatchedGame) -> Any:
-    from icy.s2b.players.base import Seat
+    from icy.s2b.players.interface import Seat
 
     return Seat(game.settings, game.episodes, EpisodeStreams.of_seeds(game.seeds))
 
@@ -146,7 +146,7 @@ def test_one_hots_are_heard_as_their_tokens_are() -> None:
     assert messages.shape == (len(SEEDS), 7, 3)
     assert torch.equal(straight.argmax(-1), messages)
     assert (messages > 0).all()  # the end is never said
-    pair = Pair(GAME, FEW)
+    pair = PairLearning(GAME, FEW)
     stimuli = torch.zeros(len(SEEDS), 7, 3)
     assert torch.allclose(pair.listening.entries(stimuli, straight), pair.listening.entries(stimuli, messages))
 
@@ -188,7 +188,7 @@ def test_entropy_of_equal_choices_is_the_logarithm_of_their_number() -> None:
 
 def test_a_token_for_all_numbers_is_compositional_and_not_distinct() -> None:
     """Every position says whether its number is above 0, which tells three values apart no more than two."""
-    pair = Pair(GAME, replace(FEW, speaker=SpeakerSettings(memory=False, alignment="fixed")))
+    pair = PairLearning(GAME, replace(FEW, speaker=SpeakerSettings(memory=False, alignment="fixed")))
     with torch.no_grad():
         for weights in pair.speaking.parameters():
             weights.zero_()
@@ -206,7 +206,7 @@ def test_a_token_for_all_numbers_is_compositional_and_not_distinct() -> None:
 @pytest.mark.parametrize("estimator", ["reinforce", "gumbel"])
 def test_killed_and_resumed_equals_uninterrupted(estimator: str, tmp_path: Path) -> None:
     settings = replace(FEW, estimator=estimator)
-    whole, first, second = (Pair(GAME, settings) for _ in range(3))
+    whole, first, second = (PairLearning(GAME, settings) for _ in range(3))
     whole.run(6)
     first.run(3)
     torch.save(first.state(), tmp_path / "pair.pt")
@@ -222,19 +222,19 @@ def test_killed_and_resumed_equals_uninterrupted(estimator: str, tmp_path: Path)
 
 def test_a_state_of_other_settings_is_refused() -> None:
     with pytest.raises(IncompatibleError, match="other settings"):
-        Pair(GAME, replace(FEW, entropy=0.5)).load(Pair(GAME, FEW).state())
+        PairLearning(GAME, replace(FEW, entropy=0.5)).load(PairLearning(GAME, FEW).state())
 
 
 def test_training_leaves_the_generator_of_torch_alone() -> None:
     torch.manual_seed(3)
     expected = torch.rand(1)
     torch.manual_seed(3)
-    Pair(GAME, FEW).run(1)
+    PairLearning(GAME, FEW).run(1)
     assert torch.equal(torch.rand(1), expected)
 
 
 def test_every_part_learns() -> None:
-    pair = Pair(GAME, FEW)
+    pair = PairLearning(GAME, FEW)
     before = {n: p.clone() for who in pair.networks().values() for n, p in who.named_parameters()}
     pair.run(2)
     after = {n: p for who in pair.networks().values() for n, p in who.named_parameters()}
@@ -242,7 +242,7 @@ def test_every_part_learns() -> None:
 
 
 def test_what_counts_as_new_and_the_alignment_have_learning_rates_of_their_own() -> None:
-    pair = Pair(GAME, replace(FEW, alignment_rate=7.0, memory_rate=3.0))
+    pair = PairLearning(GAME, replace(FEW, alignment_rate=7.0, memory_rate=3.0))
     times = {p: group["times"] for group in pair.optimiser.param_groups for p in group["params"]}
     assert len(times) == sum(1 for who in pair.networks().values() for _ in who.parameters())
     assert times[pair.speaking.alignment] == times[pair.listening.alignment] == 7
@@ -252,7 +252,7 @@ def test_what_counts_as_new_and_the_alignment_have_learning_rates_of_their_own()
 
 @pytest.mark.slow
 def test_a_deaf_listener_is_at_chance_whatever_it_learns() -> None:
-    pair = Pair(GAME, replace(FEW, listener=MemorySettings(deaf=True)))
+    pair = PairLearning(GAME, replace(FEW, listener=MemorySettings(deaf=True)))
     pair.run(30)
     assert pair.read(400)["zsct"] == pytest.approx(0.5, abs=0.03)
 
@@ -288,13 +288,13 @@ def test_speakers_that_cannot_be(given: dict[str, Any]) -> None:
 @pytest.mark.parametrize("given", [{"feedback": False}, {"listener_messages": True}])
 def test_games_that_cannot_be_dealt_are_refused_at_the_beginning(given: dict[str, Any]) -> None:
     with pytest.raises(IncompatibleError, match="Dealt games"):
-        Pair(replace(GAME, **given))
+        PairLearning(replace(GAME, **given))
 
 
 @pytest.mark.stress
 def test_a_pair_learns_by_reward_alone() -> None:
     torch.set_num_threads(1)
-    pair = Pair(GAME, PairSettings(updates=900))
+    pair = PairLearning(GAME, PairSettings(updates=900))
     pair.run(900)
     assert pair.read(500)["zsct"] > 0.9
     spoken = evaluate(TrainedSpeaker(pair.speaking), MemoryPlayer(pair.listening), GAME, episodes=200, seeds=1)

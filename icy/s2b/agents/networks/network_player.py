@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import torch
@@ -12,16 +11,15 @@ from torch import Tensor
 from icy.core.errors import IncompatibleError
 from icy.core.registry import LISTENER, SPEAKER
 from icy.core.text import counted, listed
-from icy.s2b.agents.cores.base import begun
-from icy.s2b.players.base import Action, Meanings, Player, Seat, Sentences, Stimuli
+from icy.s2b.agents.cores.core import begun
+from icy.s2b.players.interface import Action, Meanings, Player, Seat, Sentences, Stimuli
 from icy.s2b.settings import GameSettings
 from icy.s2b.turn import Seen
 
 from .actions import NEVER, Actions
 from .network import Network
 from .observations import Observation, observe
-from .reconstruction import Reconstruction
-from .sad import told_of, told_width
+from .reconstruction import ReconstructionHead
 
 # Properties of a game that a network sees.
 LOOKS = ("width", "slots", "length", "rounds", "decisions", "representation", "listener_messages")
@@ -44,7 +42,7 @@ class NetworkPlayer(Player):
         self,
         network: Network,
         role: str = LISTENER,
-        reconstruction: Reconstruction | None = None,
+        reconstruction: ReconstructionHead | None = None,
         own: bool = True,
     ) -> None:
         self.network, self.role, self.reconstruction, self.own = network, role, reconstruction, own
@@ -127,7 +125,7 @@ class NetworkPlayer(Player):
             or partner.acts - self.acts_of_partner not in (self.steps - 1, self.steps)
         ):
             return torch.zeros(self.seat.episodes, self.network.settings.extra, dtype=torch.float32, device="cpu")
-        return told_of(partner.network.actions, partner.choices[self.steps - 1])
+        return partner.network.actions.told(partner.choices[self.steps - 1])
 
     @property
     def reconstructed(self) -> float:
@@ -146,7 +144,7 @@ def linked(speaker: NetworkPlayer, listener: NetworkPlayer) -> tuple[NetworkPlay
     """Let two players tell each other what they choose, if they learned with that."""
     for one, other in ((speaker, listener), (listener, speaker)):
         if one.network.settings.extra:
-            if one.network.settings.extra != told_width(other.network.actions):
+            if one.network.settings.extra != other.network.actions.told_width:
                 raise IncompatibleError("These networks were not made to be told of each other's choices.")
             one.partner = other
     return speaker, listener
@@ -175,7 +173,7 @@ def check_game(actions: Actions, game: GameSettings, role: str) -> None:
         )
 
 
-def _looks(game: GameSettings) -> tuple[Any, ...]:
+def _looks(game: GameSettings) -> tuple[object, ...]:
     return tuple(getattr(game, name) for name in LOOKS)
 
 

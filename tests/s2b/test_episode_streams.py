@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import kstest
 
+from icy.s2b.episode_streams import EpisodeStreams
 from icy.s2b.stimuli import Sections, Spaces
-from icy.s2b.streams import EpisodeStreams
 
 SEEDS = np.arange(300)
 

@@ -6,7 +6,7 @@ whole episode is one pass.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
-from typing import Any, Self, cast
+from typing import Self, cast
 
 import torch
 from jaxtyping import Float, Int
@@ -18,15 +18,14 @@ from icy.core.errors import unknown
 from icy.core.streams import stream_key
 from icy.s2b.agents.dealt import DealtGames, check_dealt, deal_games, decide
 from icy.s2b.agents.rewards import accuracies, entropy, less_phase_mean, log_of, normalised, phase_means, rewards
-from icy.s2b.agents.schedule import Batches, first_episode, grouped, practice, rate_factor
-from icy.s2b.agents.training import AgentTraining
+from icy.s2b.agents.schedule import DealtTraining, EpisodeBatches, first_episode, grouped, practice, rate_factor
 from icy.s2b.evaluation import episode_seeds
 from icy.s2b.options import Query
-from icy.s2b.players.base import Player
+from icy.s2b.players.interface import Player
 from icy.s2b.settings import GameSettings
 
-from .memory import MemoryListener
-from .player import MemoryPlayer
+from .attention import MemoryListener
+from .memory_players import MemoryPlayer
 
 LEARNERS = ("ppo", "supervised")
 READ_AT_ONCE = 64
@@ -34,7 +33,7 @@ ALIGNMENT = "alignment"  # name of weights
 
 
 @dataclass(frozen=True)
-class LearningSettings:
+class DealtLearningSettings:
     """Settings of training on dealt episodes.
 
     Attributes:
@@ -113,7 +112,7 @@ class Tried:
         return type(self)(**{f.name: getattr(self, f.name)[rows, :length] for f in fields(self)})
 
 
-class DealtLearning(AgentTraining):
+class DealtLearning(DealtTraining):
     """A listener in training beside a speaker that does not learn.
 
     Args:
@@ -127,47 +126,27 @@ class DealtLearning(AgentTraining):
         IncompatibleError: a game that cannot be dealt whole.
     """
 
-    settings: LearningSettings
+    settings: DealtLearningSettings
 
     def __init__(
         self,
         model: nn.Module,
         game: GameSettings,
-        settings: LearningSettings | None = None,
+        settings: DealtLearningSettings | None = None,
         seed: int = 0,
         speaker: str | Callable[[], Player] = "posdis",
     ) -> None:
         check_dealt(game)
-        self.model, self.game, self.settings = model, game, settings or LearningSettings.usual(game)
+        self.model, self.game, self.settings = model, game, settings or DealtLearningSettings.usual(game)
         self.seed, self._speaker = seed, speaker
-        self.updates = self._observations = 0
         times = {ALIGNMENT: self.settings.alignment_rate}
         self.optimiser = torch.optim.Adam(grouped(model.named_parameters(), times), self.settings.learning_rate)
         self.random = torch.Generator().manual_seed(stream_key(seed, "decisions") % 2**63)
         self.practice = practice(game, self.settings.query)
-        self._batches = Batches(first_episode(seed), self.settings.episodes, self._deal)
+        self._batches = EpisodeBatches(first_episode(seed), self.settings.episodes, self._deal)
 
-    @property
-    def observations(self) -> int:
-        """Number of steps that the episodes had so far, played step by step."""
-        return self._observations
-
-    def state(self) -> dict[str, Any]:
-        """Return all that training goes on from."""
-        return {
-            "model": self.model.state_dict(),
-            "optimiser": self.optimiser.state_dict(),
-            "updates": self.updates,
-            "observations": self.observations,
-            "random": self.random.get_state(),
-        }
-
-    def load(self, state: dict[str, Any]) -> None:
-        """Go on from a state."""
-        self.model.load_state_dict(state["model"])
-        self.optimiser.load_state_dict(state["optimiser"])
-        self.updates, self._observations = state["updates"], state["observations"]
-        self.random.set_state(state["random"])
+    def _weights(self) -> dict[str, nn.Module]:
+        return {"model": self.model}
 
     def networks(self) -> dict[str, nn.Module]:
         """Return the listener's network."""

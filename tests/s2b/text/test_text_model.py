@@ -11,8 +11,8 @@ from icy.core.errors import IcyError, IncompatibleError, PluginError, UnknownNam
 from icy.core.registry import register_text_model, registry
 from icy.s2b import TextModel, TextReply, TextRequest, TextSettings, text_model
 from icy.s2b.text.cache import CachedModel
-from icy.s2b.text.model import in_threads
 from icy.s2b.text.scripted import YesModel
+from icy.s2b.text.text_model import in_threads
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from torch import Tensor
 from icy.core.checks import real_number
 from icy.core.errors import IncompatibleError, unknown
 from icy.s2b.agents.dealt import DealtGames
-from icy.s2b.agents.memories.learning import DealtLearning, LearningSettings, Tried
+from icy.s2b.agents.memories.dealt_learning import DealtLearning, DealtLearningSettings, Tried
 from icy.s2b.agents.rewards import generalised_advantages, log_of, normalised, rewards
-from icy.s2b.players.base import Player
+from icy.s2b.players.interface import Player
 from icy.s2b.settings import GameSettings
 
 from .listener import CoreListener
@@ -21,8 +21,8 @@ BASELINES = ("phase", "value")
 
 
 @dataclass(frozen=True)
-class CoreLearningSettings(LearningSettings):
-    """Settings of the training of a listener with a core; see LearningSettings for the others.
+class CoreLearningSettings(DealtLearningSettings):
+    """Settings of the training of a listener with a core; see DealtLearningSettings for the others.
 
     Attributes:
         baseline: what PPO expects of a decision: "phase": the mean of its phase; "value": what the network says of the

@@ -12,16 +12,16 @@ import torch
 from icy.core.errors import IncompatibleError
 from icy.core.registry import LISTENER, SPEAKER
 from icy.s2b import BatchedGame, GameSettings, evaluate, probe_language
-from icy.s2b.agents.memories.learning import read
-from icy.s2b.agents.memories.memory import MemoryListener
-from icy.s2b.agents.memories.player import MemoryPlayer
+from icy.s2b.agents.memories.attention import MemoryListener
+from icy.s2b.agents.memories.dealt_learning import read
+from icy.s2b.agents.memories.memory_players import MemoryPlayer
 from icy.s2b.agents.networks.actions import Actions
 from icy.s2b.agents.networks.network import Network, NetworkSettings
-from icy.s2b.agents.networks.player import NetworkPlayer
-from icy.s2b.agents.networks.reconstruction import Reconstruction, ReconstructionSettings
-from icy.s2b.agents.r2d2.learning import R2D2Learning, R2D2Settings
+from icy.s2b.agents.networks.network_player import NetworkPlayer
+from icy.s2b.agents.networks.reconstruction import ReconstructionHead, ReconstructionSettings
+from icy.s2b.agents.r2d2.r2d2_learning import R2D2Learning, R2D2Settings
 from icy.s2b.evaluation import play
-from icy.s2b.players.base import seated
+from icy.s2b.players.interface import seated
 
 GAME = GameSettings(dimensions=2, most=2)
 SMALL = NetworkSettings.preset("near32", stimulus=(8,), message=(8,), options={"sizes": (8,)})
@@ -113,7 +113,7 @@ def test_read_is_what_evaluate_says() -> None:
 
 def test_what_the_core_holds_is_judged_on_whole_episodes() -> None:
     network = Network(Actions(GAME), SMALL)
-    predictor = Reconstruction(network.core.latent_width, GAME, ReconstructionSettings(near=3.0))
+    predictor = ReconstructionHead(network.core.latent_width, GAME, ReconstructionSettings(near=3.0))
     player = NetworkPlayer(network, LISTENER, predictor)
     game = BatchedGame(GAME, episodes=5)
     play(game, "posdis", player, range(5))

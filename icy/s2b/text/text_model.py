@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar
 from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError, PluginError, unknown
 from icy.core.registry import TEXT_MODEL, Entry, registry
-from icy.s2b.players.base import Seat
+from icy.s2b.players.interface import Seat
 
 from .requests import TextReply, TextRequest
 
@@ -52,7 +52,7 @@ class TextSettings:
     top_k: int | None = None
     repetition_penalty: float | None = None
     constrain: Constraint = "json-schema"
-    body: Mapping[str, Any] = field(default_factory=dict)
+    body: Mapping[str, object] = field(default_factory=dict)
     key_variable: str | None = None
     timeout: float = 120.0
     retries: int = 6
@@ -73,7 +73,7 @@ class TextSettings:
             raise InvalidSettingError(f"The repetition penalty is a number up to 10, not {self.repetition_penalty}.")
 
     @property
-    def sampling(self) -> dict[str, Any]:
+    def sampling(self) -> dict[str, float]:
         """The settings that answers depend on, by the names that servers know."""
         chosen = {name: getattr(self, name) for name in ("temperature", "top_p", "top_k", "repetition_penalty")}
         return {name: value for name, value in chosen.items() if value is not None}
@@ -109,7 +109,7 @@ class TextModel:
         for place, request in enumerate(requests):
             yield place, self.reply(request)
 
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> dict[str, object]:
         """Return what answers depend on beside the request, as JSON: the cache files them under it."""
         return {"model": self.name}
 

@@ -5,7 +5,6 @@ game, and the listener decides all games at once. `player` has players that do t
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -25,15 +24,15 @@ from icy.s2b.agents.rewards import (
     returns,
     rewards,
 )
-from icy.s2b.agents.schedule import Batches, first_episode, grouped, practice, rate_factor
-from icy.s2b.agents.training import AgentTraining
+from icy.s2b.agents.schedule import DealtTraining, EpisodeBatches, first_episode, grouped, practice, rate_factor
+from icy.s2b.episode_streams import SavedState
 from icy.s2b.evaluation import episode_seeds
 from icy.s2b.options import Query
-from icy.s2b.players.base import Player
+from icy.s2b.players.interface import Player
 from icy.s2b.settings import GameSettings
 
-from .memory import MemoryListener, MemorySettings
-from .player import MemoryPlayer, TrainedSpeaker
+from .attention import MemoryListener, MemorySettings
+from .memory_players import MemoryPlayer, TrainedSpeaker
 from .speaker import MemorySpeaker, SpeakerSettings, pick
 
 ESTIMATORS = ("reinforce", "gumbel")
@@ -99,7 +98,7 @@ class PairSettings:
             real_number(f"setting {name}", getattr(self, name), most=1)
 
 
-class Pair(AgentTraining):
+class PairLearning(DealtTraining):
     """A speaker and a listener, and their training.
 
     Args:
@@ -120,19 +119,13 @@ class Pair(AgentTraining):
             self.speaking = MemorySpeaker(game, self.settings.speaker)
             self.listening = MemoryListener(game, self.settings.listener)
         self.random = torch.Generator().manual_seed(self.settings.seed)
-        self.updates = self._observations = 0
         self.practice = practice(game, self.settings.query)
         first = first_episode(self.settings.seed)
-        self._batches = Batches(first, self.settings.episodes, lambda seeds: deal_silent(self.practice, seeds))
+        self._batches = EpisodeBatches(first, self.settings.episodes, lambda seeds: deal_silent(self.practice, seeds))
         times = dict.fromkeys(("alignment", "listener.alignment"), self.settings.alignment_rate)
         times |= dict.fromkeys(SHARP, self.settings.memory_rate)
         named = [*self.speaking.named_parameters(), *self.listening.named_parameters(prefix="listener")]
         self.optimiser = torch.optim.Adam(grouped(named, times), self.settings.rate)
-
-    @property
-    def observations(self) -> int:
-        """Number of steps that the episodes had so far, played step by step."""
-        return self._observations
 
     # -- training ------------------------------------------------------------------------------------------------------
 
@@ -230,31 +223,19 @@ class Pair(AgentTraining):
 
     # -- checkpoints ---------------------------------------------------------------------------------------------------
 
-    def state(self) -> dict[str, Any]:
-        """Return all that the training goes on from."""
-        return {
-            "settings": self._settings(),
-            "speaker": self.speaking.state_dict(),
-            "listener": self.listening.state_dict(),
-            "optimiser": self.optimiser.state_dict(),
-            "random": self.random.get_state(),
-            "updates": self.updates,
-            "observations": self.observations,
-        }
+    def state(self) -> SavedState:
+        """Return all that training continues from."""
+        return super().state() | {"settings": self._settings()}
 
-    def load(self, state: dict[str, Any]) -> None:
-        """Go on from a state.
+    def load(self, state: SavedState) -> None:
+        """Continue from a state.
 
         Raises:
             IncompatibleError: it is of a pair with other settings.
         """
         if state["settings"] != self._settings():
             raise IncompatibleError("This is the state of a training with other settings.")
-        self.speaking.load_state_dict(state["speaker"])
-        self.listening.load_state_dict(state["listener"])
-        self.optimiser.load_state_dict(state["optimiser"])
-        self.random.set_state(state["random"])
-        self.updates, self._observations = state["updates"], state["observations"]
+        super().load(state)
 
     def _settings(self) -> str:
         return f"{self.game} {self.settings}"

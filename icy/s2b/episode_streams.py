@@ -23,6 +23,7 @@ Wholes = NDArray[np.int64]
 Keys = NDArray[np.uint64]
 Seeds = NDArray[np.integer[Any]]  # int64 or uint64
 OfGames = Int64[Wholes, " game"]
+SavedState = dict[str, Any]  # of a game or a training: tensors, numbers, text, and lists and dicts of these
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -30,7 +31,7 @@ _UNIT = 2.0**-53
 LARGEST_SEED = 2**64 - 1
 
 
-def checked_seed(seed: Any) -> int:
+def checked_seed(seed: object) -> int:
     """Return the seed of an episode as a Python integer.
 
     Raises:
@@ -78,7 +79,7 @@ class EpisodeStreams:
         keys: one hash key per episode, [B].
 
     Example:
-        >>> from icy.s2b.streams import EpisodeStreams
+        >>> from icy.s2b.episode_streams import EpisodeStreams
         >>> both, alone = EpisodeStreams.of_seeds([7, 8]), EpisodeStreams.of_seeds([8])
         >>> bool((both.uniform("means", (3,))[1] == alone.uniform("means", (3,))[0]).all())
         True

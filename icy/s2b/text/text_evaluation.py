@@ -13,19 +13,18 @@ from icy.core.checks import seed_list
 from icy.core.errors import unknown
 from icy.core.registry import LISTENER, PLAYERS, SPEAKER
 from icy.core.surroundings import standard_state
-from icy.s2b.evaluation import Evaluation, batch_size, episode_seeds, evaluate
-from icy.s2b.game import BatchedGame
+from icy.s2b.episode_streams import Reals, Wholes
+from icy.s2b.evaluation import Evaluation, batches, episode_seeds, evaluate
 from icy.s2b.options import GameOptions
-from icy.s2b.players.base import Player, Seat
+from icy.s2b.players.interface import Player, Seat
 from icy.s2b.settings import GameSettings
-from icy.s2b.streams import Wholes
 
 from .cache import keeping
-from .model import TextModel, TextSettings, text_model
 from .player import COUNTED, RepliedCallback, TextListener, TextSpeaker
 from .prompt import PRINTED, PRINTED_GAME
 from .requests import TextReply, TextRequest
 from .scripted import as_json
+from .text_model import TextModel, TextSettings, text_model
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,7 +83,7 @@ class TextEvaluation(Evaluation):
         return whole, whole - before
 
 
-def _share(part: Any, whole: Any) -> Any:
+def _share(part: Wholes, whole: Wholes) -> Reals:
     return part / np.where(whole > 0, whole, np.nan)
 
 
@@ -144,7 +143,7 @@ def evaluate_text(
     return TextEvaluation(**whole, counts=counts, finish_reasons=reasons, prompt=prompt)
 
 
-def game_of_prompt(prompt: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def game_of_prompt(prompt: str, given: Mapping[str, object]) -> dict[str, Any]:
     """Return settings of the game by name, with the settings of the printed prompts if their form is asked for."""
     return {**(PRINTED_GAME if prompt == PRINTED else {}), **given}
 
@@ -169,10 +168,8 @@ def count_requests(
 def count_games(settings: GameSettings, episodes: int, seeds: int | str | Iterable[int]) -> int:
     """Return how many games the episodes of an evaluation have."""
     todo = np.concatenate([episode_seeds(seed, episodes) for seed in seed_list(seeds)])
-    at_once, total = batch_size(settings), 0
-    for first in range(0, len(todo), at_once):
-        batch = todo[first : first + at_once]
-        game = BatchedGame(settings, episodes=len(batch))
+    total = 0
+    for game, batch in batches(settings, todo):
         game.reset(seeds=batch)
         total += int(game.games.sum())
     return total

@@ -1,6 +1,5 @@
 """The interface of players, which play many episodes at once."""
 
-import warnings
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, cast
 
@@ -10,9 +9,9 @@ from numpy.typing import NDArray
 from icy.core.errors import IcyError, IncompatibleError, InvalidSettingError, PluginError, quoted
 from icy.core.registry import registry
 from icy.s2b.channel import Array
+from icy.s2b.episode_streams import EpisodeStreams, Wholes
 from icy.s2b.game import BatchedGame
 from icy.s2b.settings import GameSettings
-from icy.s2b.streams import EpisodeStreams, Wholes
 from icy.s2b.turn import Seen
 
 Decisions = Int64[Wholes, " batch"]
@@ -36,12 +35,6 @@ class Seat:
     episodes: int
     streams: EpisodeStreams
     game: BatchedGame | None = None
-
-    @property
-    def draws(self) -> EpisodeStreams:
-        """The former name of `streams`."""
-        warnings.warn("Seat.draws is now called Seat.streams.", DeprecationWarning, stacklevel=2)
-        return self.streams
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,9 +9,9 @@ import torch
 
 from icy.core.errors import IcyError, UnknownNameError
 from icy.s2b import GameSettings, evaluate
-from icy.s2b.agents.memories.learning import DealtLearning, LearningSettings, read
-from icy.s2b.agents.memories.memory import MemoryListener, MemorySettings
-from icy.s2b.agents.memories.player import MemoryPlayer
+from icy.s2b.agents.memories.attention import MemoryListener, MemorySettings
+from icy.s2b.agents.memories.dealt_learning import DealtLearning, DealtLearningSettings, read
+from icy.s2b.agents.memories.memory_players import MemoryPlayer
 from icy.s2b.agents.schedule import TRAINING, first_episode, practice
 from icy.s2b.evaluation import episode_seeds
 
@@ -21,7 +21,7 @@ SMALL: dict[str, Any] = {"updates": 4, "episodes": 8, "minibatch": 4}
 def learning(game: GameSettings | None = None, **given: Any) -> DealtLearning:
     torch.manual_seed(3)
     game = game or GameSettings(most=3)
-    return DealtLearning(MemoryListener(game), game, LearningSettings(**{**SMALL, **given}), seed=7)
+    return DealtLearning(MemoryListener(game), game, DealtLearningSettings(**{**SMALL, **given}), seed=7)
 
 
 @pytest.mark.slow
@@ -48,7 +48,7 @@ def test_an_update_has_the_same_episodes_whatever_was_dealt_before() -> None:
 
 
 def test_the_learning_rate_rises_and_falls() -> None:
-    settings = LearningSettings(updates=100, warm_up=10, decay=0.5, learning_rate=1.0)
+    settings = DealtLearningSettings(updates=100, warm_up=10, decay=0.5, learning_rate=1.0)
     assert [settings.rate(n) for n in (0, 9, 50, 75, 99)] == [0.1, 1.0, 1.0, 0.5, 0.02]
 
 
@@ -102,7 +102,7 @@ def test_what_is_read_is_what_is_played() -> None:
 )
 def test_settings_that_cannot_be(given: dict[str, Any], why: str) -> None:
     with pytest.raises(IcyError, match=why):
-        LearningSettings(**given)
+        DealtLearningSettings(**given)
 
 
 @pytest.mark.stress
@@ -111,14 +111,16 @@ def test_a_memory_learns_the_task_by_reward_alone_and_a_deaf_one_does_not() -> N
     for deaf, least, most in ((False, 0.98, 1.0), (True, 0.48, 0.52)):
         torch.manual_seed(1)
         model = MemoryListener(game, MemorySettings(deaf=deaf))
-        found = DealtLearning(model, game, LearningSettings(updates=120))
+        found = DealtLearning(model, game, DealtLearningSettings(updates=120))
         found.run(120)
         assert least <= read(model, game, episodes=500)["zsct"] <= most
 
 
 def test_what_is_aligned_has_a_learning_rate_of_its_own() -> None:
     game = GameSettings(most=2)
-    learning = DealtLearning(MemoryListener(game), game, LearningSettings(updates=4, episodes=4, warm_up=1, decay=0.1))
+    learning = DealtLearning(
+        MemoryListener(game), game, DealtLearningSettings(updates=4, episodes=4, warm_up=1, decay=0.1)
+    )
     learning.run(1)
     rates = {len(group["params"]): group["lr"] for group in learning.optimiser.param_groups}
     assert rates.pop(1) == pytest.approx(0.02)  # the alignment alone
@@ -132,7 +134,7 @@ def test_training_episodes_have_a_short_query_where_meanings_have_several_sample
     with pytest.raises(UnknownNameError, match="query"):
         practice(GameSettings(), "none")  # type: ignore[arg-type]
     game = GameSettings(samples=4)
-    learning = DealtLearning(MemoryListener(game), game, LearningSettings(updates=1, episodes=4))
+    learning = DealtLearning(MemoryListener(game), game, DealtLearningSettings(updates=1, episodes=4))
     assert learning.practice.query == "tss"
     assert learning.read(2) == read(learning.model, game, episodes=2)
 

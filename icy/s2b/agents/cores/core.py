@@ -1,19 +1,27 @@
-"""The interface of cores, and what recurrent ones share."""
+"""The interface of cores, what recurrent ones share, and how a core is made by its name."""
 
+import inspect
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import torch
 from jaxtyping import Bool, Float, Shaped
 from torch import Tensor, nn
 
 from icy.core.checks import whole_number
+from icy.core.errors import PluginError
+from icy.core.registry import CORE, Entry, registry
 
 State: TypeAlias = tuple[Shaped[Tensor, "batch ..."], ...]
 """What a core remembers: tensors whose first axis is the episode, of the same sizes all through an episode."""
 
 Inputs: TypeAlias = Float[Tensor, "step batch width"]
 Resets: TypeAlias = Bool[Tensor, "step batch"]
+Outputs: TypeAlias = Float[Tensor, "step batch output"]
+Traced: TypeAlias = tuple[Outputs, Float[Tensor, "step batch latent"], State]
+"""What `trace` returns: outputs, [T, B, `output`], latents, [T, B, `latent_width`], and the state after the last."""
+
+Device: TypeAlias = torch.device | str | None
 
 CAPACITY = 256  # steps, more than the 231 of the longest episodes that were measured at V 2-5, O = 1 (s2b-facts 3)
 
@@ -73,7 +81,7 @@ class Core(nn.Module):
         self.width = whole_number("width of an input", width)
         self.output, self.latent_width = output, latent_width
 
-    def start(self, episodes: int, device: Any = None) -> State:
+    def start(self, episodes: int, device: Device = None) -> State:
         """Return the state at the beginning of episodes.
 
         Args:
@@ -90,9 +98,7 @@ class Core(nn.Module):
         """Return what the reconstruction loss reads off a state (s2b-facts 10.4), [B, `latent_width`]."""
         raise NotImplementedError
 
-    def unroll(
-        self, xs: Inputs, state: State, resets: Resets | None = None
-    ) -> tuple[Float[Tensor, "step batch output"], State]:
+    def unroll(self, xs: Inputs, state: State, resets: Resets | None = None) -> tuple[Outputs, State]:
         """Read several inputs, as `step` would one after the other.
 
         Args:
@@ -106,14 +112,8 @@ class Core(nn.Module):
         ys, _, state = self._stepwise(xs, state, resets, latents=False)
         return torch.stack(ys), state
 
-    def trace(
-        self, xs: Inputs, state: State, resets: Resets | None = None
-    ) -> tuple[Float[Tensor, "step batch output"], Float[Tensor, "step batch latent"], State]:
-        """Read several inputs as `unroll` does, and return what `latent` reads off the state after each step as well.
-
-        Returns:
-            Outputs, [T, B, `output`], latents, [T, B, `latent_width`], and the state after the last input.
-        """
+    def trace(self, xs: Inputs, state: State, resets: Resets | None = None) -> Traced:
+        """Read several inputs as `unroll` does, and also what `latent` reads off the state after each step."""
         ys, latents, state = self._stepwise(xs, state, resets, latents=True)
         return torch.stack(ys), torch.stack(latents), state
 
@@ -136,7 +136,7 @@ class Core(nn.Module):
         """The device of the weights."""
         return next(self.parameters()).device
 
-    def zeros(self, *shape: int, device: Any = None) -> Float[Tensor, "..."]:
+    def zeros(self, *shape: int, device: Device = None) -> Float[Tensor, "..."]:
         """Return zeros of the type of the weights, on their device or another."""
         weight = next(self.parameters())
         return torch.zeros(shape, dtype=weight.dtype, device=weight.device if device is None else device)
@@ -150,16 +150,12 @@ class SequenceCore(Core):
         ys, state = self.unroll(x[None], state)
         return ys[0], state
 
-    def unroll(
-        self, xs: Inputs, state: State, resets: Resets | None = None
-    ) -> tuple[Float[Tensor, "step batch output"], State]:
+    def unroll(self, xs: Inputs, state: State, resets: Resets | None = None) -> tuple[Outputs, State]:
         """Read several inputs at once."""
         ys, _, state = self.trace(xs, state, resets)
         return ys, state
 
-    def trace(
-        self, xs: Inputs, state: State, resets: Resets | None = None
-    ) -> tuple[Float[Tensor, "step batch output"], Float[Tensor, "step batch latent"], State]:
+    def trace(self, xs: Inputs, state: State, resets: Resets | None = None) -> Traced:
         """Read several inputs at once; every such core implements this."""
         raise NotImplementedError
 
@@ -174,3 +170,43 @@ def begun(state: State, start: State, which: Bool[Tensor, " batch"]) -> State:
     return tuple(
         torch.where(which.view(-1, *[1] * (now.dim() - 1)), first, now) for now, first in zip(state, start, strict=True)
     )
+
+
+def make_core(
+    name: str, width: int, *, capacity: int = CAPACITY, parts: Parts | None = None, **options: object
+) -> Core:
+    """Make a core by its name.
+
+    Args:
+        name: name of a registered core (`icy list cores`).
+        width: width of an input.
+        capacity: number of steps that a memory holds, for cores that take it; the oldest make room.
+        parts: which parts of an input are seen and heard, for cores that take it.
+        **options: further options of the core.
+
+    Raises:
+        UnknownNameError: no core has this name.
+        PluginError: the core does not take these options, or is no `Core`.
+
+    Example:
+        >>> from icy.s2b.agents.cores import make_core
+        >>> make_core("LSTM", 20).output, make_core("LSTM", 20, sizes=(64,)).output
+        (128, 64)
+    """
+    return made_of(registry.get(name, CORE), width, capacity=capacity, parts=parts, **options)
+
+
+def made_of(
+    entry: Entry, width: int, *, capacity: int = CAPACITY, parts: Parts | None = None, **options: object
+) -> Core:
+    """Make the core of a registry entry; see `make_core`."""
+    given = {"capacity": capacity, "parts": parts}
+    made = entry.create(width, **{name: value for name, value in given.items() if takes(entry, name)}, **options)
+    if not isinstance(made, Core):
+        raise PluginError(f"{entry.qualified} makes a {type(made).__name__}; derive it from icy.s2b.agents.cores.Core.")
+    return made
+
+
+def takes(entry: Entry, option: str) -> bool:
+    """Return whether a core's factory takes an option by name."""
+    return option in inspect.signature(entry.load()).parameters

@@ -10,8 +10,7 @@ import pytest
 import icy
 from icy.core.errors import IcyError
 from icy.core.registry import register_listener, registry
-from icy.s2b import Action, GameSettings, Player, Seat, evaluate
-from icy.s2b.streams import EpisodeStreams
+from icy.s2b import Action, Player, evaluate
 
 
 class Yes(Player):
@@ -49,10 +48,3 @@ def test_players_without_privileges_do_not_see_the_game() -> None:
 
     with pytest.raises(IcyError, match="is privileged and must be given the game"):
         evaluate("posdis", Curious(), episodes=2, seeds=1)
-
-
-def test_a_seat_answers_to_the_former_name_of_its_streams() -> None:
-    streams = EpisodeStreams.of_seeds([1, 2])
-    seat = Seat(GameSettings(), 2, streams)
-    with pytest.warns(DeprecationWarning, match=r"now called Seat\.streams"):
-        assert seat.draws is streams

@@ -11,8 +11,8 @@ import torch
 from icy.core.errors import IncompatibleError
 from icy.s2b import Action, BatchedGame, GameSettings, evaluate, play
 from icy.s2b.agents.dealt import deal_games, decide
-from icy.s2b.agents.memories.memory import MemoryListener, MemorySettings
-from icy.s2b.agents.memories.player import MemoryPlayer
+from icy.s2b.agents.memories.attention import MemoryListener, MemorySettings
+from icy.s2b.agents.memories.memory_players import MemoryPlayer
 
 SEEDS = range(20, 32)
 KINDS = pytest.mark.parametrize("kind", ["pairs", "joint"])

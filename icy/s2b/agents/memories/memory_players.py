@@ -8,11 +8,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from icy.core.errors import IncompatibleError
-from icy.s2b.players.base import Action, Decisions, Meanings, Player, Seat, Sentences, Stimuli
+from icy.s2b.players.interface import Action, Decisions, Meanings, Player, Seat, Sentences, Stimuli
 from icy.s2b.players.listeners import Decider
 from icy.s2b.turn import Seen
 
-from .memory import MemoryListener
+from .attention import MemoryListener
 from .speaker import MemorySpeaker, pick
 
 Which = Bool[NDArray[np.bool_], " batch"]

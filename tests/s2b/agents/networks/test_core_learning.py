@@ -10,8 +10,8 @@ import torch
 
 from icy.core.errors import IcyError
 from icy.s2b import GameSettings, evaluate
-from icy.s2b.agents.memories.learning import DealtLearning, LearningSettings, read
-from icy.s2b.agents.networks.learning import CoreLearning, CoreLearningSettings, SupervisedCoreSettings
+from icy.s2b.agents.memories.dealt_learning import DealtLearning, DealtLearningSettings, read
+from icy.s2b.agents.networks.core_learning import CoreLearning, CoreLearningSettings, SupervisedCoreSettings
 from icy.s2b.agents.networks.listener import CoreListener
 from icy.s2b.agents.networks.network import NetworkSettings
 from icy.s2b.game import REWARDS
@@ -32,7 +32,7 @@ def learning(own: bool = False, **given: Any) -> CoreLearning:
 def test_settings_that_are_not_given_are_those_of_the_game(distractors: int, entropy: float) -> None:
     game = GameSettings(most=2, distractors=distractors)
     assert CoreLearning(CoreListener(game, NETWORK), game).settings == CoreLearningSettings(entropy=entropy)
-    assert DealtLearning(CoreListener(game, NETWORK), game).settings == LearningSettings(entropy=entropy)
+    assert DealtLearning(CoreListener(game, NETWORK), game).settings == DealtLearningSettings(entropy=entropy)
 
 
 @pytest.mark.parametrize("own", mark_others("slow", [False, True], bool))
@@ -59,7 +59,7 @@ def test_a_core_is_a_model_like_any_other(learner: str) -> None:
     cores = learning(learner=learner)
     torch.manual_seed(3)
     model = CoreListener(cores.game, NETWORK)
-    plain = DealtLearning(model, cores.game, LearningSettings(**SMALL, learner=learner), seed=7)
+    plain = DealtLearning(model, cores.game, DealtLearningSettings(**SMALL, learner=learner), seed=7)
     if learner == "supervised":
         assert plain.run(4) == pytest.approx(cores.run(4), abs=1e-6)
     else:

@@ -16,28 +16,30 @@ from icy.core.checks import real_number, whole_number
 from icy.core.errors import IncompatibleError, InvalidSettingError, unknown
 from icy.core.registry import LISTENER, SPEAKER, registry
 from icy.core.streams import stream_key
+from icy.s2b.agents.cores.core import Device
 from icy.s2b.agents.networks.actions import Actions
 from icy.s2b.agents.networks.network import Network, NetworkSettings
+from icy.s2b.agents.networks.network_player import NetworkPlayer, linked
 from icy.s2b.agents.networks.observations import Observation
-from icy.s2b.agents.networks.player import NetworkPlayer, linked
-from icy.s2b.agents.networks.reconstruction import Reconstruction, ReconstructionSettings
-from icy.s2b.agents.networks.sad import told_width
+from icy.s2b.agents.networks.reconstruction import ReconstructionHead, ReconstructionSettings
 from icy.s2b.agents.schedule import first_episode
 from icy.s2b.agents.training import AgentTraining
+from icy.s2b.episode_streams import SavedState
 from icy.s2b.evaluation import evaluate
 from icy.s2b.game import BatchedGame
-from icy.s2b.players.base import Player, seated
+from icy.s2b.players.interface import Player, seated
 from icy.s2b.settings import GameSettings
 from icy.s2b.turn import Turn
 
 from .agent import Agent, Step
 from .replay import Replay, Sequences, mixed_priority
-from .targets import n_step_targets, whole
 
 PLAYERS = (LISTENER, "both")
 TARGETS = ("hard", "soft")
 GREEDY = ("legal", "raw")
 TAILS = ("masked", "short")
+OfSteps = Float[Tensor, "step batch"]
+Flags = Bool[Tensor, "step batch"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,7 +155,7 @@ class R2D2Settings:
             UnknownNameError: no such preset.
 
         Example:
-            >>> from icy.s2b.agents.r2d2.learning import R2D2Settings
+            >>> from icy.s2b.agents.r2d2.r2d2_learning import R2D2Settings
             >>> later = R2D2Settings.preset("near32", observations=500_000)
             >>> later.length, later.burn_in, later.steps, later.network.core
             (40, 20, 7, 'LSTM-512')
@@ -211,7 +213,7 @@ class R2D2Learning(AgentTraining):
 
     Example:
         >>> from icy.s2b import GameSettings
-        >>> from icy.s2b.agents.r2d2.learning import R2D2Learning, R2D2Settings
+        >>> from icy.s2b.agents.r2d2.r2d2_learning import R2D2Learning, R2D2Settings
         >>> settings = R2D2Settings.preset("near32", actors=2, least=0, observations=100, observations_per_update=10)
         >>> learning = R2D2Learning(GameSettings(most=2), settings)
         >>> loss = learning.run(2)
@@ -222,7 +224,7 @@ class R2D2Learning(AgentTraining):
     settings: R2D2Settings
 
     def __init__(
-        self, game: GameSettings, settings: R2D2Settings | None = None, seed: int = 0, device: Any = None
+        self, game: GameSettings, settings: R2D2Settings | None = None, seed: int = 0, device: Device = None
     ) -> None:
         self.game, self.settings, self.seed = game, settings or R2D2Settings(), seed
         self.practice = game
@@ -255,22 +257,22 @@ class R2D2Learning(AgentTraining):
         s = self.settings
         return seated(s.speaker, SPEAKER, self._batched) if s.players == LISTENER else None
 
-    def _agents(self, device: Any) -> list[Agent]:
+    def _agents(self, device: Device) -> list[Agent]:
         s, roles = self.settings, self.settings.roles
         together = s.shared and len(roles) > 1
         actions = {r: Actions(self.game, "both") if together else Actions.of_role(self.game, r) for r in roles}
         told = {r: actions[LISTENER if r == SPEAKER else SPEAKER] for r in roles} if s.sad else {}
         found = []
         for group in [roles] if together else [(role,) for role in roles]:
-            network = replace(s.network, extra=told_width(told[group[0]])) if told else s.network
+            network = replace(s.network, extra=told[group[0]].told_width) if told else s.network
             made = Network(actions[group[0]], network).to(device)
             found.append(Agent(made, group, s.actors, told))
         return found
 
-    def _predictor(self, agent: Agent, device: Any) -> Reconstruction | None:
+    def _predictor(self, agent: Agent, device: Device) -> ReconstructionHead | None:
         if self.settings.reconstruction is None:
             return None
-        return Reconstruction(agent.network.core.latent_width, self.game, self.settings.reconstruction).to(device)
+        return ReconstructionHead(agent.network.core.latent_width, self.game, self.settings.reconstruction).to(device)
 
     # -- what every training can do ------------------------------------------------------------------------------------
 
@@ -323,7 +325,7 @@ class R2D2Learning(AgentTraining):
         ]
         return list(linked(*made)) if len(made) == 2 else made
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> SavedState:
         """Return all that it goes on from: weights, optimiser, replay, counters, draws, and the games as they stand."""
         return {
             "settings": self._described(),
@@ -339,7 +341,7 @@ class R2D2Learning(AgentTraining):
             "beside": 0 if self._beside is None else self._beside.steps,
         }
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load(self, state: SavedState) -> None:
         """Go on from a state of a training with the same settings.
 
         Raises:
@@ -485,3 +487,31 @@ def _summed(agent: Agent, values: Float[Tensor, "step rows"]) -> Float[Tensor, "
     """Return the sum over the roles of an agent."""
     by_role: Tensor = values.unflatten(1, (len(agent.roles), -1))
     return by_role.sum(1)
+
+
+def n_step_targets(rewards: OfSteps, ends: Flags, worth: OfSteps, steps: int, discount: float) -> OfSteps:
+    """Return the sum of the next rewards, discounted, and of what the state after them is worth.
+
+    Rewards end with the episode. Close to the end of a sequence there are fewer of them, before its last state. The
+    target of its last step is its own worth, unless an episode ends there.
+
+    Args:
+        rewards: reward of the action of each step.
+        ends: whether the episode ends with it.
+        worth: what the state of each step is worth.
+        steps: number of rewards, n.
+        discount: of later rewards.
+    """
+    found = worth
+    for _ in range(steps):
+        later = torch.cat([rewards[:-1] + discount * found[1:] * ~ends[:-1], worth[-1:]])
+        found = torch.where(ends, rewards, later)
+    return found
+
+
+def whole(ends: Flags, steps: int) -> Flags:
+    """Return at which steps of a sequence the next `steps` rewards are in it, or all that are left of the episode."""
+    found = torch.ones_like(ends)
+    for _ in range(steps):
+        found = ends | torch.cat([found[1:], torch.zeros_like(found[:1])])
+    return found
