@@ -9,8 +9,18 @@ Example:
     0.481
 """
 
+import warnings
+
 import lazy_loader
 
 # No name there may be that of a subpackage, such as `atlas`: Python binds an imported submodule in its package, in the
 # place of a function. `plots` is the subpackage itself.
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+_load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name; old ones are of versions before 0.3."""
+    if name == "Comparison":
+        warnings.warn("icy.analysis.Comparison is now icy.analysis.ResultsComparison", FutureWarning, stacklevel=2)
+        name = "ResultsComparison"
+    return _load(name)

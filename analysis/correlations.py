@@ -1,7 +1,8 @@
-"""Rank correlations within models over grammars, and across models over seeds that share no runs."""
+"""Rank correlations: of pairs, within models over grammars, and across models over seeds that share no runs."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import numpy as np
 import scipy
 
-from icy.analysis.statistics import CONFIDENCE, LEAST_SPREAD, Values, student
+from icy.analysis.statistics import CONFIDENCE, LEAST_SPREAD, Interval, Values, student
 from icy.core.errors import IncompatibleError
 
 if TYPE_CHECKING:
@@ -19,7 +20,64 @@ if TYPE_CHECKING:
 Groups: TypeAlias = "Mapping[Any, Any] | Callable[[Any], Any] | pd.Series[Any]"
 FEWEST_MODELS = 4  # that a correlation across models is computed of
 FEWEST_ITEMS = 3  # values of a model that a correlation within it is computed of
+MOST_PERMUTED = 8  # pairs whose orders are all looked at
 ALMOST_ONE = 1 - 1e-9  # correlations are kept below this before Fisher's transformation
+
+
+# -- over pairs of values ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RankCorrelation(Interval):
+    """Spearman's correlation of some pairs of values, with its interval; NaN if one side is constant.
+
+    Attributes:
+        pairs: number of pairs.
+        p: of a permutation of one side at random (exact up to eight pairs, else by Student's t).
+    """
+
+    pairs: int = 0
+    p: float = math.nan
+
+    def __str__(self) -> str:
+        return f"{self.value:+.2f} (95 % interval {self.low:+.2f} to {self.high:+.2f}, {self.pairs} pairs)"
+
+
+def rank_correlation(x: Sequence[float] | Values, y: Sequence[float] | Values) -> RankCorrelation:
+    """Return Spearman's correlation with its 95 % interval, by Fisher's transformation.
+
+    The variance is that of Bonett and Wright 2000, which holds for few pairs and for correlations below 0.95.
+
+    Args:
+        x: values.
+        y: their partners. Pairs in which one is NaN are left out.
+
+    Example:
+        >>> found = rank_correlation([1, 2, 3, 4, 5, 6], [2, 1, 4, 3, 6, 5])
+        >>> round(found.value, 3), round(found.low, 2), round(found.high, 2)
+        (0.829, -0.13, 0.99)
+    """
+    a, b = np.asarray(x, float), np.asarray(y, float)
+    known = np.isfinite(a) & np.isfinite(b)
+    a, b, count = a[known], b[known], int(known.sum())
+    if count < 4 or np.ptp(a) == 0 or np.ptp(b) == 0:
+        value = float(scipy.stats.spearmanr(a, b)[0]) if count > 2 and min(np.ptp(a), np.ptp(b)) > 0 else math.nan
+        return RankCorrelation(value, pairs=count)
+    found = scipy.stats.spearmanr(a, b)
+    value = float(found[0])
+    width = float(scipy.stats.norm.ppf((1 + CONFIDENCE) / 2)) * math.sqrt((1 + value**2 / 2) / (count - 3))
+    centre = math.atanh(min(max(value, -1 + 1e-12), 1 - 1e-12))
+    p = _permuted(a, b, float(found[1]))
+    return RankCorrelation(value, math.tanh(centre - width), math.tanh(centre + width), count, p)
+
+
+def _permuted(a: Values, b: Values, otherwise: float) -> float:
+    """Return the share of the orders of one side that correlate as much, or `otherwise` where they are too many."""
+    if len(a) > MOST_PERMUTED:
+        return otherwise
+    x, y = (scipy.stats.rankdata(side) - (len(a) + 1) / 2 for side in (a, b))
+    orders = np.array(list(itertools.permutations(range(len(a)))))
+    return float((np.abs(x[orders] @ y) >= abs(x @ y) - LEAST_SPREAD).mean())
 
 
 # -- within models -----------------------------------------------------------------------------------------------------
@@ -147,18 +205,6 @@ def _groups(models: pd.Index[Any], groups: Groups) -> pd.Index[Any]:
 
 
 # -- across models -----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Interval:
-    """An estimate with its 95 % interval; NaN where it is unknown."""
-
-    value: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        return f"{self.value:+.2f} ({self.low:+.2f} to {self.high:+.2f})"
 
 
 @dataclass(frozen=True)

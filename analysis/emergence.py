@@ -17,9 +17,9 @@ from icy.core.conventions import Convention
 from icy.core.errors import InvalidSettingError
 from icy.records.load import Results, long_of
 
-from .cells import LEAST_RATIO
-from .conventions import conventions_of
-from .statistics import RankCorrelation, rank_correlation
+from .correlations import RankCorrelation, rank_correlation
+from .metric_conventions import conventions_of
+from .table_cells import LEAST_RATIO
 
 HOLISTIC = "hol"
 EMERGED: Mapping[str, str] = {  # scores of emerged languages, and what they are called

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import io
 import warnings
-from typing import Any
 
 from matplotlib.artist import Artist
+from matplotlib.backend_bases import RendererBase
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
@@ -33,7 +33,7 @@ class ShownFigure(Figure):
 
     caption = ""
 
-    def draw(self, renderer: Any) -> None:
+    def draw(self, renderer: RendererBase) -> None:
         """Draw the figure.
 
         Raises:

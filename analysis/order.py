@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+from icy.analysis.row_types import SortKey
 from icy.core.registry import SIDES
 from icy.core.text import natural
 from icy.languages.names import is_language, short_name
@@ -42,7 +43,7 @@ def models_in_order(models: Iterable[str]) -> Iterator[None]:
         _models.reset(before)
 
 
-def place_of_model(model: str) -> tuple[Any, ...]:
+def place_of_model(model: str) -> SortKey:
     """Return a sort key for a model in plots: by its name, or in the order of `models_in_order`."""
     given = _models.get()
     return given.index(model) if model in given else len(given), natural(model)

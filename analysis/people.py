@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import scipy  # loads its parts on first use
@@ -14,22 +13,12 @@ from icy.core.checks import LARGEST_SEED, real_number, whole_number
 from icy.core.errors import InvalidSettingError
 from icy.core.streams import stream
 
-from .statistics import CONFIDENCE, holm
+from .statistics import CONFIDENCE, Interval, Values, holm
 
-Values = NDArray[np.float64]
 RESAMPLES = 10_000
 POWER_RESAMPLES = 2000  # of one test in a simulated study
 AT_ONCE = 2_000  # resamples held in memory
 NORMAL = 1.96  # standard errors of the published half-widths
-
-
-@dataclass(frozen=True)
-class Interval:
-    """An estimate and its interval; NaN where there is none."""
-
-    value: float
-    low: float = math.nan
-    high: float = math.nan
 
 
 # -- intervals ---------------------------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -51,6 +50,18 @@ def student(freedom: float | Values, confidence: float = CONFIDENCE) -> float | 
     """
     found = np.asarray(scipy.special.stdtrit(freedom, (1 + confidence) / 2), float)  # NaN where freedom is 0
     return found if found.ndim else float(found)
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate with its 95 % interval; NaN where it is unknown."""
+
+    value: float
+    low: float = math.nan
+    high: float = math.nan
+
+    def __str__(self) -> str:
+        return f"{self.value:+.2f} ({self.low:+.2f} to {self.high:+.2f})"
 
 
 # -- ratios on the log scale -------------------------------------------------------------------------------------------
@@ -472,69 +483,3 @@ def spread_limit(spread: float, pairs: int) -> float:
     if pairs < 2:
         return math.nan
     return spread * math.sqrt((pairs - 1) / float(scipy.stats.chi2.ppf(1 - PILOT_CONFIDENCE, pairs - 1)))
-
-
-# -- correlations ------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class RankCorrelation:
-    """Spearman's correlation of some pairs of values, with its interval.
-
-    Attributes:
-        value: the correlation; NaN if one side is constant.
-        low: lower end of its 95 % interval.
-        high: upper end.
-        pairs: number of pairs.
-        p: of a permutation of one side at random (exact up to eight pairs, else by Student's t).
-    """
-
-    value: float
-    low: float
-    high: float
-    pairs: int
-    p: float
-
-    def __str__(self) -> str:
-        return f"{self.value:+.2f} (95 % interval {self.low:+.2f} to {self.high:+.2f}, {self.pairs} pairs)"
-
-
-MOST_PERMUTED = 8  # pairs whose orders are all looked at
-
-
-def rank_correlation(x: Sequence[float] | Values, y: Sequence[float] | Values) -> RankCorrelation:
-    """Return Spearman's correlation with its 95 % interval, by Fisher's transformation.
-
-    The variance is that of Bonett and Wright 2000, which holds for few pairs and for correlations below 0.95.
-
-    Args:
-        x: values.
-        y: their partners. Pairs in which one is NaN are left out.
-
-    Example:
-        >>> found = rank_correlation([1, 2, 3, 4, 5, 6], [2, 1, 4, 3, 6, 5])
-        >>> round(found.value, 3), round(found.low, 2), round(found.high, 2)
-        (0.829, -0.13, 0.99)
-    """
-    a, b = np.asarray(x, float), np.asarray(y, float)
-    known = np.isfinite(a) & np.isfinite(b)
-    a, b, count = a[known], b[known], int(known.sum())
-    if count < 4 or np.ptp(a) == 0 or np.ptp(b) == 0:
-        value = float(scipy.stats.spearmanr(a, b)[0]) if count > 2 and min(np.ptp(a), np.ptp(b)) > 0 else math.nan
-        return RankCorrelation(value, math.nan, math.nan, count, math.nan)
-    found = scipy.stats.spearmanr(a, b)
-    value = float(found[0])
-    width = float(scipy.stats.norm.ppf((1 + CONFIDENCE) / 2)) * math.sqrt((1 + value**2 / 2) / (count - 3))
-    centre = math.atanh(min(max(value, -1 + 1e-12), 1 - 1e-12))
-    return RankCorrelation(
-        value, math.tanh(centre - width), math.tanh(centre + width), count, _permuted(a, b, found[1])
-    )
-
-
-def _permuted(a: Values, b: Values, otherwise: float) -> float:
-    """Return the share of the orders of one side that correlate as much, or `otherwise` where they are too many."""
-    if len(a) > MOST_PERMUTED:
-        return float(otherwise)
-    x, y = (scipy.stats.rankdata(side) - (len(a) + 1) / 2 for side in (a, b))
-    orders = np.array(list(itertools.permutations(range(len(a)))))
-    return float((np.abs(x[orders] @ y) >= abs(x @ y) - LEAST_SPREAD).mean())

@@ -9,13 +9,16 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from icy.analysis.row_types import Facts
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.text import counted, natural
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
     from .figures import ShownFigure
 
@@ -40,7 +43,7 @@ TILT = 40  # degrees, of names that are too long to stand side by side
 NARROWEST = 1.6  # inches, of one panel among several
 COARSE, FINE = (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7)  # ticks of logarithmic axes, times powers of ten
 # Values of the constants above for other media: a column of a paper, and a slide of 160 by 90 mm.
-STYLES: dict[str, dict[str, Any]] = {
+STYLES: dict[str, Facts] = {
     "paper": {"WIDTH": 3.25, "SMALL": 8.0, "MEDIUM": 8.0, "LARGE": 8.0, "LEAST": 8.0, "FITTED": False,
               "CAPTIONED": True},
     "slides": {"WIDTH": 6.3, "TALLEST": 6.0, "SMALL": 10.0, "MEDIUM": 11.0, "LARGE": 12.0, "LEAST": 9.0, "LINE": 1.8,
@@ -61,6 +64,14 @@ class Look:
     def face(self) -> str:
         """Colour of the inside of its mark."""
         return "white" if self.hollow else self.colour
+
+    def handle(self, label: str, size: float = 4.0, line: bool = True, **more: Any) -> Line2D:
+        """Return its entry in a legend: a mark of a size in points, with or without its line."""
+        from matplotlib.lines import Line2D
+
+        dash = self.dash if line else ""
+        mark = {"marker": self.marker, "markersize": size, "markerfacecolor": self.face, **more}
+        return Line2D([], [], color=self.colour, linestyle=dash, label=label, **mark)
 
 
 GRAMMARS = {
@@ -181,11 +192,7 @@ def figure(width: float | None = None, height: float = 3.0) -> ShownFigure:
 
 
 def panels(
-    names: Sequence[str],
-    axes: Axes | Sequence[Axes] | None,
-    size: tuple[float, float],
-    across: int = 1,
-    **more: Any,
+    names: Sequence[str], axes: Axes | Sequence[Axes] | None, size: tuple[float, float], across: int = 1, **more: Any
 ) -> tuple[Figure, list[Axes]]:
     """Return a figure and axes for some panels: given ones, or new ones.
 
@@ -301,7 +308,13 @@ def head(ax: Axes, name: str, width: float) -> None:
     ax.set_title("\n".join(lines), fontsize=MEDIUM)
 
 
-def tilt(names: Sequence[str], room: float, side: str = "right", size: float = MEDIUM) -> dict[str, Any]:
+def name_block(ax: Axes, name: str) -> None:
+    """Write the name of a block of results above its panel, at the left."""
+    if name:
+        ax.set_title(name, loc="left", fontsize=MEDIUM, fontweight="bold")
+
+
+def tilt(names: Sequence[str], room: float, side: str = "right", size: float = MEDIUM) -> Facts:
     """Return text properties that make names below an axis (above it with "left") fit into `room` inches each."""
     if max(text_size(name, size)[0] for name in names) <= 66 * room:
         return {}
@@ -435,7 +448,7 @@ def text_size(text: str, size: float) -> tuple[float, float]:
     return float(width), float(height)
 
 
-def legend(figure: Figure, axes: Sequence[Axes], own: bool, handles: Sequence[Any], **more: Any) -> None:
+def legend(figure: Figure, axes: Sequence[Axes], own: bool, handles: Sequence[Artist], **more: Any) -> None:
     """Draw a legend at the right of a new figure, below a captioned one; on given axes, within the last."""
     style = {"fontsize": SMALL, "frameon": False, **more}
     if not own:
@@ -446,7 +459,7 @@ def legend(figure: Figure, axes: Sequence[Axes], own: bool, handles: Sequence[An
         figure.legend(handles=list(handles), **{"loc": "outside right center", **style})
 
 
-def _legend_below(figure: Figure, handles: Sequence[Any], style: dict[str, Any]) -> None:
+def _legend_below(figure: Figure, handles: Sequence[Artist], style: Facts) -> None:
     """Draw a legend below a figure, in as many columns as fit, and make the figure taller by it."""
     widest = max(text_size(handle.get_label(), SMALL)[0] for handle in handles) / SMALL  # in letters' heights
     style = {"handletextpad": 0.6, "columnspacing": 1.2, "handlelength": 2.0, **style}

@@ -277,17 +277,18 @@ def test_the_text_model_of_its_page_keeps_the_contract_and_plays(tmp_path: Path)
 
 @pytest.mark.usefixtures("forgetting")
 def test_the_core_of_its_page_keeps_the_contract(tmp_path: Path) -> None:
-    (tmp_path / "my_core.py").write_text(block_of("docs/s2b-agents.md", "# my_core.py"))
+    (tmp_path / "my_core.py").write_text(block_of("docs/s2b-cores.md", "# my_core.py"))
     registry.load_file(tmp_path / "my_core.py")
     testing.check("fading", "core")
 
 
 @pytest.mark.docs
-def test_the_code_of_the_page_of_agents_runs() -> None:
+def test_the_code_of_the_pages_of_agents_runs() -> None:
     names: dict[str, Any] = {}
-    for block in code("docs/s2b-agents.md"):
-        if not block.startswith("# my_core.py"):
-            exec(compile(block.replace("updates=200", "updates=20"), "s2b-agents.md", "exec"), names)
+    for page in ("agents", "memories", "acquisition", "cores", "r2d2"):
+        for block in code(f"docs/s2b-{page}.md"):
+            if not block.startswith("# my_core.py"):
+                exec(compile(block.replace("updates=200", "updates=20"), page, "exec"), names)
     assert names["latents"].shape == (40, 32, 128 * 32)
     assert names["scores"].shape == (64, 3)
 

@@ -7,12 +7,13 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
 
 from icy.analysis.order import in_order
+from icy.analysis.row_types import Facts, Series
 from icy.analysis.wording import LETTERS
 from icy.core.errors import IcyError, InvalidSettingError, StoreError
 from icy.core.files import whole_file
@@ -20,7 +21,7 @@ from icy.core.provenance import circumstances, now
 from icy.core.registry import SIDES
 from icy.core.text import counted
 from icy.records.kinds import kind_of
-from icy.records.load import ATLAS_FILE, load_records, long_of
+from icy.records.load import ATLAS_FILE, Results, load_records, long_of
 from icy.records.long_table import to_long
 from icy.records.pack import is_pack
 
@@ -55,7 +56,7 @@ class Atlas:
     """
 
     table: pd.DataFrame
-    about: dict[str, Any]
+    about: Facts
     name: str = "atlas"
 
     @classmethod
@@ -164,7 +165,7 @@ class Atlas:
 
         parts = []
         for key, part in self.table.groupby(SETTING, dropna=False, sort=False):
-            about: dict[str, Any] = dict(zip(SETTING, key, strict=True))
+            about: Facts = dict(zip(SETTING, key, strict=True))
             zoo = [e.qualified for e in registry.entries(about["side"]) if e.works_with(about["representation"])]
             counts = part.groupby(["model", "grammar"])["seed"].nunique().unstack(fill_value=0)
             counts = counts.reindex([*zoo, *(m for m in counts.index if m not in zoo)], fill_value=0)
@@ -205,7 +206,7 @@ class Atlas:
             or "none"
         )
 
-    def place(self, result: Any) -> Placement:
+    def place(self, result: Results) -> Placement:
         """Place the rows of a result among those of the atlas.
 
         Args:
@@ -233,7 +234,7 @@ class Atlas:
         about = _setting(long.iloc[0]), self.name, self.about
         return Placement(mine, others, measure, *about, cut, spreads.set_axis(mine.index), cap)
 
-    def places(self, result: Any) -> list[Placement]:
+    def places(self, result: Results) -> list[Placement]:
         """Place the rows of each setting of a result; errors as for `place`.
 
         Args:
@@ -253,7 +254,7 @@ def atlas(path: str | Path | None = None) -> Atlas:
     return Atlas.load(path)
 
 
-def _about(records: Sequence[Record]) -> dict[str, Any]:
+def _about(records: Sequence[Record]) -> Facts:
     """Return when, with which versions and on which devices some results were made."""
     return {
         **circumstances(records),
@@ -274,7 +275,7 @@ def _sides(grammar: str) -> tuple[str, ...]:
         return SIDES
 
 
-def _setting(row: pd.Series[Any]) -> str:
+def _setting(row: Series) -> str:
     """Return a setting in words."""
     parts = [f"{row['protocol']} to {row['target']:g}"]
     parts += [] if pd.isna(row["max_updates"]) else [f"{row['max_updates']} updates of each grammar"]

@@ -7,19 +7,20 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from icy.analysis import style
-from icy.analysis.cells import LEAST_RATIO
 from icy.analysis.plots.panels import error_lengths
+from icy.analysis.table_cells import LEAST_RATIO
 from icy.core.text import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 
 LISTED_NEIGHBOURS, DRAWN_NEIGHBOURS = 5, 3
@@ -52,7 +53,7 @@ class Placement:
     measure: str
     setting: str
     atlas: str
-    about: Mapping[str, Any]
+    about: Mapping[str, object]
     cut: bool = False
     spreads: pd.DataFrame | None = None
     cap: float = math.inf
@@ -225,7 +226,9 @@ def _column(ax: Axes, place: int, values: pd.Series[float], log: bool) -> None:
     ax.plot(place + aside * 2 * DOTS_SPREAD / widest, values, "o", color=style.GREY, alpha=0.55, markersize=3.2, mew=0)
 
 
-def _line(ax: Axes, values: pd.Series[float], bars: Sequence[tuple[float, float]], name: str, look: style.Look) -> Any:
+def _line(
+    ax: Axes, values: pd.Series[float], bars: Sequence[tuple[float, float]], name: str, look: style.Look
+) -> Line2D:
     errors = list(zip(*bars, strict=True))
     ax.errorbar(range(len(values)), values, yerr=errors, fmt="none", ecolor=look.colour, elinewidth=1.2, capsize=2,
                 zorder=3)  # fmt: skip
@@ -236,7 +239,7 @@ def _line(ax: Axes, values: pd.Series[float], bars: Sequence[tuple[float, float]
     return line
 
 
-def _ring(ax: Axes, values: pd.Series[float], name: str, colour: str, place: int) -> Any:
+def _ring(ax: Axes, values: pd.Series[float], name: str, colour: str, place: int) -> Line2D:
     (line,) = ax.plot(
         np.arange(len(values)) + RING_STEP * (place - 1), values, RINGS[place % len(RINGS)], color=colour,
         markerfacecolor="white", markersize=6, markeredgewidth=1.3, label=f"near: {name}", zorder=5,

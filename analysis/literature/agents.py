@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
 
 import pandas as pd
 
-from .agreement import NAMES, with_distance
-from .verdicts import COLUMNS, DRAWN, verdict_of, with_verdicts
+from icy.analysis.row_types import Facts, Row, Series
 
-USUAL_SIZE = 128  # so that no size stands behind an agent's name
+from .verdicts import DRAWN, judged_by_runs, verdict_of
+
 COLUMN = {"zsct": "value", "accuracy": "value"}  # of results, for a measure; others are called as they are
 SEEDS = 3  # of a table that does not say how many it had
-
-
 STIMULI = "stimuli"  # column of tables of the recall task
 LOSS, WITHOUT = "reconstruction", "without"  # a setting, and a column of tables of agents with and without it
 
@@ -35,7 +31,7 @@ class AgentTable:
 
     preset: str
     learner: str = "r2d2"
-    settings: Mapping[str, Any] = field(default_factory=lambda: {LOSS: {}})
+    settings: Facts = field(default_factory=lambda: {LOSS: {}})
 
 
 AGENTS = {
@@ -52,9 +48,7 @@ EPISODES_ACQUIRED = 20  # whose languages new listeners acquire; the papers do n
 GAME = MappingProxyType({"compat": "near32"})  # the numbers are those of the authors' program
 
 
-def agent_parts(
-    table: str, wanted: pd.DataFrame, seeds: Any = None, observations: int | None = None
-) -> list[dict[str, Any]]:
+def agent_parts(table: str, wanted: pd.DataFrame, seeds: object = None, observations: int | None = None) -> list[Facts]:
     """Return what trains the agents of published cells again: arguments of the table's kind of job, one dict per spec.
 
     Args:
@@ -129,36 +123,31 @@ def judged_agents(table: str, long: pd.DataFrame, wanted: pd.DataFrame) -> pd.Da
     Returns:
         As `judged`: the number of values stands under `representation`, shots and samples under `grammar`, in per cent.
     """
-    cells = wanted.rename(columns={**NAMES, "agent": "model"}).copy()
-    found = [_measured(long, cell) for cell in cells.to_dict("records")]
-    cells = cells.assign(**{name: [one[name] for one in found] for name in found[0]})
+    runs = [_runs(long, cell) for cell in wanted.to_dict("records")]
+    cells = wanted.rename(columns={"agent": "model"})
     if STIMULI in cells:
-        cells["representation"], cells["grammar"] = "recall", cells[STIMULI]
+        cells = cells.assign(representation="recall", grammar=cells[STIMULI])
     else:
-        cells["representation"] = "V " + cells["values"]
-        cells["grammar"] = [
-            "" if pd.isna(s) else f"S={s}, O={o}" for s, o in zip(cells["shots"], cells["samples"], strict=True)
-        ]
+        games = zip(cells["shots"], cells["samples"], strict=True)
+        named = ["" if pd.isna(shots) else f"S={shots}, O={samples}" for shots, samples in games]
+        cells = cells.assign(representation="V " + cells["values"], grammar=named)
     if LOSS in cells:
         cells["model"] += ", " + cells[LOSS] + " reconstruction"
         cells["grammar"] += [f", K={k}" for k in cells["distractors"]]
-    cells = with_distance(cells.assign(side="pair", hidden_size=USUAL_SIZE, cut=0))
-    verdicts = [DRAWN if _is_drawn(cell) else verdict_of(cell) for _, cell in cells.iterrows()]
-    return with_verdicts(cells, verdicts)[COLUMNS].reset_index(drop=True)
+    return judged_by_runs(cells, runs, _verdict)
 
 
-def _is_drawn(cell: pd.Series[Any]) -> bool:
-    """Return whether a cell was measured, and the paper draws its number without printing it."""
-    return bool(cell["seeds"]) and math.isnan(cell["published"])
+def _verdict(cell: Series) -> str:
+    """Return the verdict on a cell; the paper may draw its number without printing it."""
+    return DRAWN if cell["seeds"] and math.isnan(cell["published"]) else verdict_of(cell)
 
 
-def _measured(long: pd.DataFrame, cell: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return mean, standard error and counts of the results that are of a cell, in per cent."""
-    nothing = {"icy": math.nan, "icy_error": math.nan, "seeds": 0, "failed": 0, "tried": 0}
+def _runs(long: pd.DataFrame, cell: Row) -> pd.DataFrame:
+    """Return the results that are of a cell, in per cent."""
     name = COLUMN.get(cell["measure"], cell["measure"])
     if (STIMULI not in cell and pd.isna(cell["shots"])) or name not in long or not len(long):
-        return nothing
-    of = long["model"].str.partition("+")[0].eq(cell["model"])
+        return long[:0]
+    of = long["model"].str.partition("+")[0].eq(cell["agent"])
     options = long["options"].fillna("")
     if STIMULI in cell:
         of &= long["grammar"].eq(cell[STIMULI])
@@ -168,10 +157,4 @@ def _measured(long: pd.DataFrame, cell: Mapping[Any, Any]) -> dict[str, Any]:
     if LOSS in cell:
         of &= long["distractors"].eq(cell["distractors"])
         of &= options.str.contains(rf"(?:^|, ){LOSS}=").eq(cell[LOSS] != WITHOUT)
-    rows = long[of]
-    failed = rows["failed"].astype(bool)
-    good = 100 * rows.loc[~failed, name].dropna().astype(float)
-    if rows.empty or (good.empty and not failed.any()):
-        return nothing
-    counts = {"seeds": len(good), "failed": int(failed.sum()), "tried": len(rows)}
-    return {"icy": good.mean(), "icy_error": good.sem(), **counts}
+    return pd.DataFrame({"value": 100 * long[name].astype(float), "failed": long["failed"]})[of]

@@ -11,8 +11,9 @@ import tomllib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from icy.analysis.row_types import Facts
 from icy.core.csv_files import read_csv_table
 from icy.core.errors import UnknownNameError, quoted, unknown
 from icy.core.text import listed
@@ -27,16 +28,8 @@ DATA = Path(__file__).parents[1] / "data" / "published"
 KEYS = ["protocol", "representation", "side", "model", "hidden_size", "grammar", "target"]
 PAIR_KEYS = ["representation", "model", "hidden_size", "grammar", "measure"]
 NUMBERS = ["measure", "mean", "error", "error_kind", "n", "printed", "bound", "rounding", "standard_error"]
-WHOLE = (
-    "n",
-    "hidden_size",
-    "parameters",
-    "bound",
-    "samples",
-    "shots",
-    "distractors",
-    "observations",
-)  # stay whole numbers where some are missing
+# Columns that stay whole numbers where some are missing.
+WHOLE = ("n", "hidden_size", "parameters", "bound", "samples", "shots", "distractors", "observations")
 
 
 @dataclass(frozen=True)
@@ -351,7 +344,7 @@ def _together(reproduce: str, table: str) -> pd.DataFrame:
 
 
 @cache
-def _file() -> dict[str, Any]:
+def _file() -> Facts:
     return tomllib.loads((DATA / "tables.toml").read_text(encoding="utf-8"))
 
 
@@ -372,7 +365,7 @@ def _findings() -> tuple[PublishedFinding, ...]:
     )
 
 
-def _entry(table: dict[str, Any]) -> PublishedTable:
+def _entry(table: Facts) -> PublishedTable:
     source = _source(table["id"])
     lists = {name: tuple(table.get(name, ())) for name in ("aliases", "excerpts", "seeds")}
     return PublishedTable(**{**table, **lists}, source=source["name"], citation=source["citation"])

@@ -19,7 +19,7 @@ HOLDS, FAILS, IN_PART, UNKNOWN = "holds", "does not hold", "holds in part", "not
 
 
 @dataclass(frozen=True)
-class Game:
+class GameMeans:
     """Means over seeds of one game, or the printed numbers of one row, by measure."""
 
     world: str
@@ -36,7 +36,7 @@ class Game:
 
 
 Finding = tuple[str, bool]  # what was compared, with numbers, and whether it is as claimed
-Games = list[Game]
+Games = list[GameMeans]
 
 
 def claims(games: Games) -> pd.DataFrame:
@@ -82,18 +82,18 @@ def games_of_table(cells: pd.DataFrame) -> Games:
     ]
 
 
-def _game(rows: pd.DataFrame, values: Mapping[str, float]) -> Game:
+def _game(rows: pd.DataFrame, values: Mapping[str, float]) -> GameMeans:
     first = rows.iloc[0].to_dict()
     length, size, words = (int(first[name]) for name in WHICH[2:])
-    return Game(str(first["world"]), str(first["channel"]), length, size, words, values)
+    return GameMeans(str(first["world"]), str(first["channel"]), length, size, words, values)
 
 
 MEASURES = ("accuracy", "cbm", "ami", "ambiguity_rate", "paraphrase_rate", "unmatched_rate", "unique_words")
 
 
 def _pairs(
-    games: Games, measure: str, same: Callable[[Game], object], first: object, by: str
-) -> Iterator[tuple[Game, Game]]:
+    games: Games, measure: str, same: Callable[[GameMeans], object], first: object, by: str
+) -> Iterator[tuple[GameMeans, GameMeans]]:
     """Yield pairs of games that agree in `same`, one with a value `first` of an attribute and one with another."""
     there = [game for game in games if measure in game.values]
     for one, other in product(there, there):
@@ -102,7 +102,7 @@ def _pairs(
 
 
 def _channels(games: Games) -> Iterator[Finding]:
-    def same(game: Game) -> object:
+    def same(game: GameMeans) -> object:
         return game.world, game.rule_length
 
     for qt, gs in _pairs([g for g in games if g.concepts], "accuracy", same, "qt", "channel"):
@@ -111,19 +111,19 @@ def _channels(games: Games) -> Iterator[Finding]:
 
 
 def _lengths(games: Games) -> Iterator[Finding]:
-    def same(game: Game) -> object:
+    def same(game: GameMeans) -> object:
         return game.world, game.channel
 
     for short, long in _pairs([g for g in games if g.concepts], "accuracy", same, 1, "rule_length"):
         yield _compared(f"{short.world} {short.channel}: l=1", short, f"l={long.rule_length}", long)
 
 
-def _compared(name: str, one: Game, other_name: str, other: Game) -> Finding:
+def _compared(name: str, one: GameMeans, other_name: str, other: GameMeans) -> Finding:
     a, b = one.values["accuracy"], other.values["accuracy"]
     return f"{name} {a:.3f}, {other_name} {b:.3f}", a > b
 
 
-def _title(game: Game) -> str:
+def _title(game: GameMeans) -> str:
     return f"{game.world} l={game.rule_length}"
 
 
@@ -137,7 +137,7 @@ def _unused(games: Games) -> Iterator[Finding]:
             yield said, missed <= NEARLY_NONE
 
 
-def _of_one_concept(games: Games) -> Iterable[Game]:
+def _of_one_concept(games: Games) -> Iterable[GameMeans]:
     return [g for g in games if g.rule_length == 1 and g.concepts and "unmatched_rate" in g.values]
 
 

@@ -6,18 +6,17 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any
 
 import pandas as pd
 
-from icy.analysis.cells import Cell, Reference
+from icy.analysis.row_types import Facts, Row
+from icy.analysis.table_cells import Reference, TableCell
 from icy.records.long_table import SYNONYMS
 
-from .agreement import NAMES, with_distance
 from .catalogue import find_table, published
-from .verdicts import COLUMNS, verdict_of, with_verdicts
+from .verdicts import judged_by_runs
 
-Row = tuple[str, str, int, int, int]  # world, channel, rule length, word size, message length
+GameKey = tuple[str, str, int, int, int]  # world, channel, rule length, word size, message length
 SEEDS = 3  # of a table whose rows were trained once
 WHICH = ("world", "channel", "rule_length", "word_size", "message_length")
 ARGUMENTS = MappingProxyType({"world": "world", "channel": "channel", "rule_length": "rule_length"})
@@ -32,7 +31,7 @@ class GameTable:
         by_size: whether the names of rows say the size of words.
     """
 
-    given: Mapping[str, Any] = field(default_factory=dict)
+    given: Facts = field(default_factory=dict)
     by_size: bool = False
 
 
@@ -60,7 +59,7 @@ def with_names(cells: pd.DataFrame, table: str) -> pd.DataFrame:
     return cells.assign(row=names)
 
 
-def game_parts(table: str, wanted: pd.DataFrame, seeds: Any = None) -> list[dict[str, Any]]:
+def game_parts(table: str, wanted: pd.DataFrame, seeds: object = None) -> list[Facts]:
     """Return what trains the agents of published cells again: arguments of the kind of job "games", a dict per row.
 
     Args:
@@ -86,7 +85,7 @@ class PublishedRow:
     values: Mapping[str, float]
     table: str
 
-    def beside(self, measure: str, cell: Cell) -> Cell:
+    def beside(self, measure: str, cell: TableCell) -> TableCell:
         """Return a cell with the published value of its measure, if there is one."""
         if measure not in self.values or not cell.seeds:
             return cell
@@ -96,7 +95,7 @@ class PublishedRow:
         return replace(cell, reference=Reference(value, math.nan, distance, source=self.table))
 
 
-def references(table: str) -> dict[Row, PublishedRow]:
+def references(table: str) -> dict[GameKey, PublishedRow]:
     """Return the rows of a published table of games, by world, channel, rule length, word size and message length.
 
     Raises:
@@ -114,7 +113,7 @@ def references(table: str) -> dict[Row, PublishedRow]:
     }
 
 
-def _row(cell: Mapping[Any, Any]) -> Row:
+def _row(cell: Row) -> GameKey:
     numbers = (int(cell[name]) for name in WHICH[2:])
     return (str(cell["world"]), str(cell["channel"]), *numbers)  # type: ignore[return-value]
 
@@ -130,30 +129,20 @@ def judged_games(table: str, long: pd.DataFrame, wanted: pd.DataFrame) -> pd.Dat
     Returns:
         As `judged`: the world stands under `representation`, and the name of the row under `model`.
     """
-    cells = wanted.rename(columns={**NAMES, "row": "model"}).copy()
-    found = [_measured(long, cell) for cell in cells.to_dict("records")]
-    cells = cells.assign(**{name: [one[name] for one in found] for name in found[0]})
-    cells = cells.assign(representation=cells["world"].str.title(), grammar="", side="pair", hidden_size=128, cut=0)
-    cells = with_distance(cells)
-    verdicts = [verdict_of(cell) for _, cell in cells.iterrows()]
-    return with_verdicts(cells, verdicts)[COLUMNS].reset_index(drop=True)
+    runs = [_runs(long, cell) for cell in wanted.to_dict("records")]
+    cells = wanted.rename(columns={"row": "model"}).assign(representation=wanted["world"].str.title(), grammar="")
+    return judged_by_runs(cells, runs)
 
 
-def _measured(long: pd.DataFrame, cell: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return mean, standard error and counts of the results that are of a cell."""
-    nothing = {"icy": math.nan, "icy_error": math.nan, "seeds": 0, "failed": 0, "tried": 0}
+def _runs(long: pd.DataFrame, cell: Row) -> pd.DataFrame:
+    """Return the values and failures of the results that are of a cell."""
     rows = rows_of(long, cell)
-    if rows.empty or cell["measure"] not in rows:
-        return nothing
-    failed = rows["failed"].astype(bool)
-    good = rows.loc[~failed, cell["measure"]].dropna().astype(float)
-    if good.empty and not failed.any():
-        return nothing
-    counts = {"seeds": len(good), "failed": int(failed.sum()), "tried": len(rows)}
-    return {"icy": good.mean(), "icy_error": good.sem(), **counts}
+    return (
+        rows[[cell["measure"], "failed"]].set_axis(["value", "failed"], axis=1) if cell["measure"] in rows else rows[:0]
+    )
 
 
-def rows_of(long: pd.DataFrame, cell: Mapping[Any, Any]) -> pd.DataFrame:
+def rows_of(long: pd.DataFrame, cell: Row) -> pd.DataFrame:
     """Return the results of the row of a published cell."""
     if not len(long):
         return long

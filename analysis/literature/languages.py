@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import pandas as pd
 
+from icy.analysis.row_types import Row
 from icy.grammars import make_language
 
-from .agreement import NAMES, with_distance
-from .verdicts import COLUMNS, verdict_of, with_verdicts
+from .verdicts import judged_by_runs
 
 
 def judged_languages(wanted: pd.DataFrame, seeds: Sequence[int]) -> pd.DataFrame:
@@ -25,20 +24,15 @@ def judged_languages(wanted: pd.DataFrame, seeds: Sequence[int]) -> pd.DataFrame
     Returns:
         As `judged`, with the space in the place of `representation` and the search in that of the model.
     """
-    cells = wanted.rename(columns={**NAMES, "search": "model"})
-    found = [_measured(cell, seeds) for cell in wanted.to_dict("records")]
-    cells = cells.assign(**{name: [one[name] for one in found] for name in found[0]})
-    cells = with_distance(cells.assign(representation=cells["meanings"], side="pair", hidden_size=128, cut=0))
-    verdicts = [verdict_of(cell) for _, cell in cells.iterrows()]
-    return with_verdicts(cells, verdicts)[COLUMNS].reset_index(drop=True)
+    cells = wanted.rename(columns={"search": "model"}).assign(representation=wanted["meanings"])
+    return judged_by_runs(cells, [_values(cell, seeds) for cell in wanted.to_dict("records")])
 
 
-def _measured(cell: dict[Any, Any], seeds: Sequence[int]) -> dict[str, Any]:
-    """Return mean and standard error over seeds of the metric of a cell."""
+def _values(cell: Row, seeds: Sequence[int]) -> pd.DataFrame:
+    """Return the metric of a cell for each seed."""
     from icy.metrics import residual_entropy
 
     sizes = cell["meanings"], int(cell["vocab_size"]), int(cell["word_length"])
     how = {"search": cell["search"], "normalised": bool(cell["normalised"])}
-    values = pd.Series([residual_entropy(make_language(cell["grammar"], *sizes, seed), **how).value for seed in seeds])
-    counts = {"seeds": len(values), "failed": 0, "tried": len(values)}
-    return {"icy": values.mean(), "icy_error": values.sem(), **counts}
+    values = [residual_entropy(make_language(cell["grammar"], *sizes, seed), **how).value for seed in seeds]
+    return pd.DataFrame({"value": values, "failed": False})

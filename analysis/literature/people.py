@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import pandas as pd
+
+from icy.analysis.row_types import Facts, Row
 
 from .catalogue import published
 
@@ -33,7 +34,7 @@ def published_people() -> pd.DataFrame:
     return pd.DataFrame([_row(found) for found in tables.to_dict("records")], columns=list(STUDY_COLUMNS))
 
 
-def _row(found: dict[Any, Any]) -> dict[str, Any]:
+def _row(found: Row) -> Facts:
     exact = found["measure"] == "acc_holdout"
     least, most = (found[name] / found["items"] if exact else math.nan for name in ("correct_min", "correct_max"))
     row = {

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
 import pandas as pd
 
-from .agreement import NAMES, with_distance
-from .verdicts import COLUMNS, verdict_of, with_verdicts
+from icy.analysis.row_types import Facts, Row, Series
+
+from .verdicts import USUAL_SIZE, judged_by_runs, verdict_of
 
 SEEDS = 5  # the paper does not say how many runs it had
 HIDDEN = 50  # of models without hidden units, which still need a number
@@ -19,7 +18,7 @@ FAR_ERRORS = 3  # standard errors that icy's mean is below a printed bound, to d
 LEFT_OUT = ("shuf",)  # a grammar for receivers: a sender can only learn it by heart
 
 
-def step_parts(wanted: pd.DataFrame, seeds: Any = None) -> list[dict[str, Any]]:
+def step_parts(wanted: pd.DataFrame, seeds: object = None) -> list[Facts]:
     """Return what trains the models of published cells again: arguments of `icy.probe`, one dict per space and model.
 
     Other grammars than concat are trained for at most `cap` times concat's updates: for SLACK times the largest
@@ -74,33 +73,22 @@ def judged_steps(long: pd.DataFrame, wanted: pd.DataFrame) -> pd.DataFrame:
     Returns:
         As `judged`, with the space in the place of `representation`, and with the column `bound`.
     """
-    cells = wanted.rename(columns=NAMES).copy()
-    found = [_measured(long, cell) for cell in cells.to_dict("records")]
-    cells = cells.assign(**{name: [one[name] for one in found] for name in found[0]})
-    cells["n"] = cells["n"].fillna(1).astype(int)
-    cells["hidden_size"] = cells["hidden_size"].fillna(128).astype(int)  # which is not shown
-    cells = with_distance(cells.assign(representation=cells["meanings"]))
-    verdicts = [_verdict(cell) for _, cell in cells.iterrows()]
-    return with_verdicts(cells, verdicts)[[*COLUMNS, "bound"]].reset_index(drop=True)
+    runs = [_runs(long, cell) for cell in wanted.to_dict("records")]
+    known = wanted.fillna({"n": 1, "hidden_size": USUAL_SIZE}).astype({"n": int, "hidden_size": int})
+    cells = judged_by_runs(known.assign(representation=wanted["meanings"]), runs, _verdict)
+    return cells.assign(bound=wanted["bound"].to_list())
 
 
-def _measured(long: pd.DataFrame, cell: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return mean, standard error and counts of the results that are of a cell."""
-    nothing = {"icy": math.nan, "icy_error": math.nan, "seeds": 0, "failed": 0, "tried": 0, "cut": 0}
+def _runs(long: pd.DataFrame, cell: Row) -> pd.DataFrame:
+    """Return the steps of the results that are of a cell."""
     if not len(long) or cell["measure"] != "steps":
-        return nothing
+        return long[:0]
     of = long["model"].eq(f"sender/{cell['model']}") & long["meanings"].eq(cell["meanings"])
-    rows = long[of & long["grammar"].eq(cell["grammar"]) & long["target"].astype(float).eq(cell["target"])]
-    if rows.empty:
-        return nothing
-    failed = rows["failed"].astype(bool)
-    good = rows[~failed]
-    steps = good["steps"].astype(float)
-    counts = {"seeds": len(good), "failed": int(failed.sum()), "tried": len(rows), "cut": int(good["cut"].sum())}
-    return {"icy": steps.mean(), "icy_error": steps.sem(), **counts}
+    of &= long["grammar"].eq(cell["grammar"]) & long["target"].astype(float).eq(cell["target"])
+    return long.loc[of, ["steps", "failed", "cut"]].rename(columns={"steps": "value"})
 
 
-def _verdict(cell: pd.Series[Any]) -> str:
+def _verdict(cell: Series) -> str:
     """Return the verdict on a cell. Its published or its measured number may be a lower bound."""
     bound = cell["bound"]
     if not cell["seeds"]:

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
-from icy.analysis.cells import CAP_SLACK, CUT, both_cut, number, p_text
 from icy.analysis.order import in_order
+from icy.analysis.row_types import Row, Series
 from icy.analysis.statistics import CONFIDENCE, LEAST_RATIO, LEAST_SPREAD, student
+from icy.analysis.table_cells import CAP_SLACK, CUT, both_cut, number, p_text
 
 from .agreement import EQUIVALENT, NAMES, with_distance
 from .chance import agreement_share, combined_p, count_interval, count_p, mean_difference_p
 
+USUAL_SIZE = 128  # hidden size of the papers' models
 FAR = 0.99  # confidence of the interval beyond which a cell differs
 MIN_CELLS = 5  # that are decided, for a verdict on all
 DECIDED = ("agrees", "near", "differs", "failed")
@@ -39,22 +40,8 @@ UNDECIDED = {  # verdict on undecided cells: the reason, for a number of them
 DECIMALS = {"ratio": (2, ""), "steps": (0, ",")}  # and a separator of thousands; of other measures (3, "")
 CELL = ["representation", "side", "model", "hidden_size", "grammar", "measure"]
 COLUMNS = [
-    *CELL,
-    *(
-        "icy",
-        "icy_error",
-        "seeds",
-        "cut",
-        "published",
-        "published_error",
-        "n",
-        "combined_error",
-        "distance",
-        "freedom",
-        "p",
-    ),
-    "verdict",
-    *("margin", "equivalence", "by_design"),
+    *(*CELL, "icy", "icy_error", "seeds", "cut", "published", "published_error", "n", "combined_error"),
+    *("distance", "freedom", "p", "verdict", "margin", "equivalence", "by_design"),
 ]
 
 
@@ -132,7 +119,7 @@ def _measured(long: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     return found.join(counts).reset_index()
 
 
-def verdict_of(cell: pd.Series[Any]) -> str:
+def verdict_of(cell: Series) -> str:
     """Return the verdict on a cell with its counts and the probability of its distance; see `judged`."""
     if not cell["seeds"]:
         return "failed" if cell["failed"] else "undecided" if cell["tried"] else "missing"
@@ -150,13 +137,54 @@ def verdict_of(cell: pd.Series[Any]) -> str:
     return "cut in one" if ours or theirs else "agrees" if cell["p"] >= 1 - CONFIDENCE else "near"
 
 
-def _all_cut(cell: pd.Series[Any]) -> tuple[bool, bool]:
+def _all_cut(cell: Series) -> tuple[bool, bool]:
     """Return whether all of icy's runs were cut at the cap, and whether all of the paper's were."""
     if cell["measure"] != "ratio":
         return False, False
     ours = both_cut(cell["icy"], cell["seeds"], cell["cut"], math.inf)
     cap = cell["icy"] if ours else cell["cap"]
     return ours, bool(cell["published"] >= cap - CAP_SLACK)
+
+
+def judged_by_runs(
+    cells: pd.DataFrame, runs: Sequence[pd.DataFrame], verdict: Callable[[Series], str] = verdict_of
+) -> pd.DataFrame:
+    """Judge published cells by the runs of each; see `judged`.
+
+    Args:
+        cells: rows of `icy.analysis.published`, with the columns of CELL. Without a side or a hidden size, they are of
+            a pair of the usual size.
+        runs: those of each cell, with the columns `value`, `failed`, and `cut` if runs may be cut.
+        verdict: on a cell with its counts.
+
+    Returns:
+        As `judged`.
+    """
+    usual = {name: value for name, value in (("side", "pair"), ("hidden_size", USUAL_SIZE)) if name not in cells}
+    found = [_summary(one) for one in runs]
+    counts = {name: [one[name] for one in found] for name in _summary(None)}
+    cells = with_distance(cells.rename(columns=NAMES).assign(**usual, **counts))
+    cells = with_verdicts(cells, [verdict(cell) for _, cell in cells.iterrows()])
+    return cells[COLUMNS].reset_index(drop=True)
+
+
+def _summary(runs: pd.DataFrame | None) -> dict[str, float]:
+    """Return the mean, the standard error and the counts of the runs of a cell."""
+    found = {"icy": math.nan, "icy_error": math.nan, "seeds": 0, "failed": 0, "tried": 0, "cut": 0}
+    if runs is None or runs.empty:
+        return found
+    failed = runs["failed"].astype(bool)
+    good = runs[~failed & runs["value"].notna()]
+    if good.empty and not failed.any():
+        return found
+    values = good["value"].astype(float)
+    counts = {"seeds": len(good), "failed": int(failed.sum()), "tried": len(runs)}
+    return {
+        "icy": values.mean(),
+        "icy_error": values.sem(),
+        **counts,
+        "cut": int(good["cut"].sum() if "cut" in good else 0),
+    }
 
 
 @dataclass(frozen=True, repr=False)
@@ -362,7 +390,7 @@ def _passed(known: pd.DataFrame, tests: Sequence[float]) -> bool:
     return not far.any() and not any(p < 1 - CONFIDENCE for p in tests)
 
 
-def _agreement_share(cell: Mapping[Any, Any]) -> float:
+def _agreement_share(cell: Row) -> float:
     """Return the probability that a cell agrees if the runs of both have one distribution."""
     if math.isnan(cell["published_error"]) or math.isnan(cell["icy_error"]):
         return CONFIDENCE  # one of the two has the other's error, and the distance is Student's t
@@ -398,7 +426,7 @@ def _correlation(cells: pd.DataFrame) -> float:
 
 def model_name(model: str, hidden: int) -> str:
     """Return the name of a model in a table, with its hidden size if that is not the papers' usual one."""
-    return model if hidden == 128 else f"{model}, E={hidden}"
+    return model if hidden == USUAL_SIZE else f"{model}, E={hidden}"
 
 
 def shown(cells: pd.DataFrame) -> pd.DataFrame:
@@ -424,7 +452,7 @@ def shown(cells: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _printed(cell: Mapping[Any, Any], how: tuple[int, str]) -> str:
+def _printed(cell: Row, how: tuple[int, str]) -> str:
     """Return a published number as text: the bound of a run that was stopped early; "-" where it is only drawn."""
     bound = cell.get("bound")
     if bound is not None and not math.isnan(bound):

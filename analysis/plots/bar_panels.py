@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import MultipleLocator
+from numpy.typing import NDArray
 
 from icy.analysis import style
-from icy.analysis.cells import COARSE, CUT, Cell, checked_spread
+from icy.analysis.row_types import Facts
+from icy.analysis.table_cells import COARSE, CUT, TableCell, checked_spread
 from icy.config.protocols import BASELINE
 from icy.core.errors import InvalidSettingError
 from icy.records.load import Results
 
-from .panels import Block, Line, blocks, limits, measured, refuse_crowd, title_and_notes
+from .panels import Line, ResultBlock, blocks, limits, measured, refuse_crowd, title_and_notes
 
 UNMEASURED = "–"
 FEW = 5  # most models whose bars are drawn in groups by default
@@ -78,12 +79,12 @@ def bars(
     return figure
 
 
-def _lack(parts: Sequence[Block], spread: str) -> bool:
+def _lack(parts: Sequence[ResultBlock], spread: str) -> bool:
     """Return whether a model was not measured on a grammar on which others were."""
     return any(line.cell(g, spread) is None for part in parts for line in part.lines for g in _shown(part))
 
 
-def _shown(part: Block) -> list[str]:
+def _shown(part: ResultBlock) -> list[str]:
     """Return the grammars with bars: not concat where values are ratios to it."""
     return [g for g in part.grammars if not (part.is_ratio and g == BASELINE)] or part.grammars
 
@@ -92,7 +93,7 @@ def _shown(part: Block) -> list[str]:
 
 
 def _by_measure(
-    parts: Sequence[Block], spread: str, width: float, axes: Axes | Sequence[Axes] | None
+    parts: Sequence[ResultBlock], spread: str, width: float, axes: Axes | Sequence[Axes] | None
 ) -> tuple[Figure, list[Axes]]:
     """Draw a panel per block; return the figure and its panels."""
     labels = list(dict.fromkeys(line.label for part in parts for line in part.lines))
@@ -109,7 +110,7 @@ def _by_measure(
     return figure, drawn
 
 
-def _groups(ax: Axes, part: Block, labels: Sequence[str], spread: str, room: float) -> None:
+def _groups(ax: Axes, part: ResultBlock, labels: Sequence[str], spread: str, room: float) -> None:
     """Draw one panel, with `room` inches for each grammar."""
     lines, grammars = part.lines, _shown(part)
     thick = 0.8 / len(lines)
@@ -123,11 +124,10 @@ def _groups(ax: Axes, part: Block, labels: Sequence[str], spread: str, room: flo
     ax.set_ylabel(part.axis)
     ax.tick_params(axis="x", length=0, labelsize=style.MEDIUM)
     ax.set_xlim(-0.5, len(grammars) - 0.5)  # also where nothing was measured
-    if part.name:
-        ax.set_title(part.name, loc="left", fontsize=style.MEDIUM, fontweight="bold")
+    style.name_block(ax, part.name)
 
 
-def _fill(place: int) -> dict[str, Any]:
+def _fill(place: int) -> Facts:
     """Return the fill of a model: a colour for the screen, a hatch for grey print."""
     return {
         "facecolor": style.COLOURS[place % 7],
@@ -141,7 +141,7 @@ def _fill(place: int) -> dict[str, Any]:
 
 
 def _by_grammar(
-    parts: Sequence[Block], spread: str, width: float, axes: Axes | Sequence[Axes] | None
+    parts: Sequence[ResultBlock], spread: str, width: float, axes: Axes | Sequence[Axes] | None
 ) -> tuple[Figure, list[Axes]]:
     """Draw one or more rows of panels per block; return the figure and its panels."""
     wanted = [(part, grammar) for part in parts for grammar in _shown(part)]
@@ -162,7 +162,7 @@ def _by_grammar(
     return figure, drawn
 
 
-def _panel(ax: Axes, part: Block, lines: Sequence[Line], grammar: str, spread: str) -> None:
+def _panel(ax: Axes, part: ResultBlock, lines: Sequence[Line], grammar: str, spread: str) -> None:
     fill = {"facecolor": style.COLOURS[0], "linewidth": 0}
     _bars(ax, "x", np.arange(len(lines)), [(line, line.cell(grammar, spread)) for line in lines], part, 0.75, fill)
     ax.set_yticks(range(len(lines)), [line.label for line in lines])
@@ -179,11 +179,11 @@ def _panel(ax: Axes, part: Block, lines: Sequence[Line], grammar: str, spread: s
 def _bars(
     ax: Axes,
     along: str,
-    places: Any,
-    cells: Sequence[tuple[Line, Cell | None]],
-    part: Block,
+    places: NDArray[np.float64],
+    cells: Sequence[tuple[Line, TableCell | None]],
+    part: ResultBlock,
     thick: float,
-    fill: dict[str, Any],
+    fill: Facts,
 ) -> None:
     """Draw bars along an axis ("x" or "y") with their errors, and remarks at their ends."""
     base = 1.0 if part.is_ratio else 0.0
@@ -201,7 +201,7 @@ def _bars(
             _write(ax, along, float(place), end, text)
 
 
-def _remark(cell: Cell | None) -> str:
+def _remark(cell: TableCell | None) -> str:
     if cell is None:
         return UNMEASURED
     if not cell.seeds:
@@ -224,7 +224,7 @@ def _write(ax: Axes, along: str, place: float, end: float, text: str) -> None:
     )
 
 
-def _scale(ax: Axes, along: str, part: Block, spread: str) -> None:
+def _scale(ax: Axes, along: str, part: ResultBlock, spread: str) -> None:
     """Set the limits and scale of an axis, the same in all panels of a block."""
     low, high = limits(part.lines, _shown(part), spread, part.is_ratio)
     if part.is_ratio:

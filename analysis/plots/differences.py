@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from icy.analysis import style
-from icy.analysis.tables.differences import LEVEL, Comparison, telling
+from icy.analysis.row_types import Series
+from icy.analysis.tables.differences import LEVEL, ResultsComparison, telling
 from icy.core.errors import InvalidSettingError
 
 ROW = 0.19  # inches
@@ -18,7 +16,7 @@ ROOM = 1.3  # times, beside the largest and the smallest quotient
 UP, DOWN = style.COLOURS[1], style.COLOURS[0]  # larger in the second, and smaller
 
 
-def differences(found: Comparison, width: float | None = None) -> Figure:
+def differences(found: ResultsComparison, width: float | None = None) -> Figure:
     """Draw each cell's effect with its 95 % interval, and the pairs of runs behind it as small dots.
 
     Ratios, on a logarithmic axis, and other values have a panel each. An effect that Holm's correction leaves is in
@@ -47,12 +45,14 @@ def differences(found: Comparison, width: float | None = None) -> Figure:
     for ax, part in zip(axes, parts, strict=True):
         _panel(ax, part, found)
     shown = {_looks(cell, found) for _, cell in cells.iterrows()}
-    bounds = [_handle("a bound: further that way", "black", ">", "white")] if cells["bound"].ne("").any() else []
-    style.legend(figure, axes, True, [*(_handle(*one) for one in sorted(shown)), *bounds])
+    entries = [(label, style.Look(colour)) for label, colour in sorted(shown)]
+    if cells["bound"].ne("").any():
+        entries.append(("a bound: further that way", style.Look("black", marker=">", hollow=True)))
+    style.legend(figure, axes, True, [look.handle(label, 4.5, line=False) for label, look in entries])
     return figure
 
 
-def _looks(cell: pd.Series[Any], found: Comparison) -> tuple[str, str]:
+def _looks(cell: Series, found: ResultsComparison) -> tuple[str, str]:
     """Return what is known of a cell, and its colour."""
     first, second = found.names
     if not cell["p_holm"] < LEVEL:
@@ -61,12 +61,7 @@ def _looks(cell: pd.Series[Any], found: Comparison) -> tuple[str, str]:
     return (f"larger in {second}", UP) if larger else (f"smaller in {second}", DOWN)
 
 
-def _handle(label: str, colour: str, mark: str = "o", face: str | None = None) -> Line2D:
-    looks = {"markerfacecolor": face or colour, "markeredgecolor": colour}
-    return Line2D([], [], linestyle="", marker=mark, markersize=4.5, label=label, **looks)  # type: ignore[arg-type]
-
-
-def _panel(ax: Axes, part: pd.DataFrame, found: Comparison) -> None:
+def _panel(ax: Axes, part: pd.DataFrame, found: ResultsComparison) -> None:
     ratio = part["measure"].iloc[0] == "ratio"
     if ratio:
         ax.set_xscale("log")

@@ -12,9 +12,9 @@ from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 from numpy.typing import NDArray
 
 from icy.analysis import style
-from icy.analysis.cells import SPREADS, checked_spread
-from icy.analysis.conventions import conventions_of
+from icy.analysis.metric_conventions import conventions_of
 from icy.analysis.order import in_order, without_hashes
+from icy.analysis.table_cells import SPREADS, checked_spread
 from icy.analysis.tables.end_to_end import setting
 from icy.config.protocols import SCRATCH
 from icy.core.errors import InvalidSettingError
@@ -86,7 +86,7 @@ def e2e(
         if axes is not None and place % len(wanted) == 0:
             room = 0.9 * ax.get_window_extent().width / figure.dpi
             name = style.wrapped(pair.label, room, style.MEDIUM)
-            ax.set_title(name, loc="left", fontsize=style.MEDIUM, fontweight="bold")
+            style.name_block(ax, name)
     for ax in drawn[-across:]:
         ax.set_xlabel("updates")
     _legend(figure, drawn, axes is None)

@@ -17,11 +17,11 @@ from matplotlib.gridspec import GridSpecBase
 from matplotlib.patches import Patch, Rectangle
 
 from icy.analysis import style
-from icy.analysis.cells import COARSE, CUT, Cell
+from icy.analysis.table_cells import COARSE, CUT, TableCell
 from icy.records.load import Results
 
 from .bar_panels import bars
-from .panels import Block, Line, blocks, measured, title_and_notes
+from .panels import Line, ResultBlock, blocks, measured, title_and_notes
 
 COLOURS = "viridis"  # perceptually uniform, also under colour blindness and in grey; bright means easy
 MISSING = {"facecolor": "#e6e6e6", "edgecolor": "#b0b0b0", "hatch": "////", "linewidth": 0}
@@ -53,10 +53,10 @@ def _small() -> Cells:
 
 
 @dataclass(frozen=True)
-class Panel:
+class HeatPanel:
     """Some rows of a block, drawn on axes of their own."""
 
-    block: Block
+    block: ResultBlock
     lines: Sequence[Line]
     name: str
 
@@ -76,11 +76,7 @@ class Panel:
 
 
 def heat(
-    results: Results,
-    *,
-    title: str | None = None,
-    width: float | None = None,
-    axes: Axes | Sequence[Axes] | None = None,
+    results: Results, *, title: str | None = None, width: float | None = None, axes: Axes | Sequence[Axes] | None = None
 ) -> Figure:
     """Draw the bias table as a heat map: a row per model, a column per grammar, the mean in each cell.
 
@@ -110,7 +106,7 @@ def heat(
         ['0.99', '0.49']
     """
     long = measured(results)
-    whole = [Panel(part, part.lines, part.name) for part in blocks(long)]
+    whole = [HeatPanel(part, part.lines, part.name) for part in blocks(long)]
     if axes is None and len(whole) <= MOST_SINGLE and all(len(panel.lines) == 1 for panel in whole):
         return bars(results, title=title, width=width)
     scales = {part.measure: _colours(part.measure, whole) for part in (panel.block for panel in whole)}
@@ -145,12 +141,12 @@ def heat(
 # -- the page ----------------------------------------------------------------------------------------------------------
 
 
-def _names(panels: Sequence[Panel], cells: Cells) -> float:
+def _names(panels: Sequence[HeatPanel], cells: Cells) -> float:
     """Return the width of the names of models, in inches."""
     return 0.15 + max(style.text_size(line.label, cells.names)[0] for panel in panels for line in panel.lines) / 72
 
 
-def _across(panels: Sequence[Panel], cells: Cells) -> float:
+def _across(panels: Sequence[HeatPanel], cells: Cells) -> float:
     """Return the width of one column of panels, in inches."""
     names = max(style.text_size(f"{panel.name} (continued)", style.MEDIUM)[0] for panel in panels) / 60  # bold
     columns = max(len(panel.block.grammars) for panel in panels)
@@ -162,7 +158,7 @@ def _key_rows(keys: int, width: float) -> int:
     return -(-keys // max(1, int(width / NARROWEST_KEY)))
 
 
-def _page(panels: Sequence[Panel], width: float | None, keys: int) -> tuple[list[list[Panel]], Cells]:
+def _page(panels: Sequence[HeatPanel], width: float | None, keys: int) -> tuple[list[list[HeatPanel]], Cells]:
     """Return columns of panels that fit on a page with so many keys, and the size of their cells."""
     usual, small = _usual(), _small()
     room = style.TALLEST - KEYS * _key_rows(keys, width or max(4.0, _across(panels, small))) - ABOUT
@@ -181,12 +177,12 @@ def _page(panels: Sequence[Panel], width: float | None, keys: int) -> tuple[list
     return columns, small
 
 
-def _columns(panels: Sequence[Panel], cells: Cells, room: float) -> list[list[Panel]]:
+def _columns(panels: Sequence[HeatPanel], cells: Cells, room: float) -> list[list[HeatPanel]]:
     """Put panels into columns that are not taller than `room`, continuing a panel in the next where it must be."""
-    columns: list[list[Panel]] = [[]]
+    columns: list[list[HeatPanel]] = [[]]
     left = room
     for panel in panels:
-        rest: Panel | None = panel
+        rest: HeatPanel | None = panel
         while rest is not None:
             count = len(rest.lines)
             fit = int((left - rest.head(cells)) / cells.height + 1e-6)
@@ -200,7 +196,7 @@ def _columns(panels: Sequence[Panel], cells: Cells, room: float) -> list[list[Pa
     return columns
 
 
-def _split(panel: Panel, count: int) -> tuple[Panel, Panel | None]:
+def _split(panel: HeatPanel, count: int) -> tuple[HeatPanel, HeatPanel | None]:
     """Return the first rows of a panel, and the others if there are any."""
     if count >= len(panel.lines):
         return panel, None
@@ -209,7 +205,7 @@ def _split(panel: Panel, count: int) -> tuple[Panel, Panel | None]:
 
 
 def _new_figure(
-    columns: Sequence[Sequence[Panel]], cells: Cells, width: float, about: float, keys: float
+    columns: Sequence[Sequence[HeatPanel]], cells: Cells, width: float, about: float, keys: float
 ) -> tuple[Figure, list[Axes], GridSpecBase]:
     """Return a figure with axes for panels in columns, and a place below them for what colours mean.
 
@@ -231,7 +227,7 @@ def _new_figure(
 # -- what colours mean -------------------------------------------------------------------------------------------------
 
 
-def _colours(measure: str, panels: Sequence[Panel]) -> tuple[Normalize, Colormap]:
+def _colours(measure: str, panels: Sequence[HeatPanel]) -> tuple[Normalize, Colormap]:
     """Return the colours of a measure, which all its panels share.
 
     Those of accuracies go from 0 to 1; those of ratios are logarithmic around 1, which is concat's.
@@ -269,7 +265,7 @@ def _keys_below(
 def _keys_beside(
     figure: Figure,
     axes: Sequence[Axes],
-    parts: Sequence[Block],
+    parts: Sequence[ResultBlock],
     scales: dict[str, tuple[Normalize, Colormap]],
     hatched: bool,
 ) -> None:
@@ -300,7 +296,7 @@ def _hatching() -> list[Patch]:
 # -- panels ------------------------------------------------------------------------------------------------------------
 
 
-def _draw(ax: Axes, panel: Panel, norm: Normalize, colours: Colormap, sizes: Cells, room: float) -> None:
+def _draw(ax: Axes, panel: HeatPanel, norm: Normalize, colours: Colormap, sizes: Cells, room: float) -> None:
     """Draw a panel with columns of `room` inches."""
     part = panel.block
     cells = [[line.cell(grammar, "sd") for grammar in part.grammars] for line in panel.lines]
@@ -317,13 +313,13 @@ def _draw(ax: Axes, panel: Panel, norm: Normalize, colours: Colormap, sizes: Cel
     _name(ax, panel, sizes, room)
 
 
-def _number(cell: Cell, decimals: int) -> str:
+def _number(cell: TableCell, decimals: int) -> str:
     """Return a mean with its marks; with one decimal, numbers from 10 on have none."""
     decimals = 0 if decimals == 1 and cell.mean >= 9.95 else decimals
     return f"{COARSE if cell.coarse else ''}{cell.mean:.{decimals}f}{CUT if cell.cut else ''}"
 
 
-def _letters(cells: Sequence[Cell], usual: float, room: float, part: Block) -> tuple[int, float]:
+def _letters(cells: Sequence[TableCell], usual: float, room: float, part: ResultBlock) -> tuple[int, float]:
     """Return decimals and size of the numbers in cells of `room` inches: fewer decimals before too small letters."""
     for decimals in (2, 1, 0) if part.is_ratio else (2, 1):  # an accuracy without decimals would say nothing
         widest = max((style.text_size(_number(cell, decimals), usual)[0] for cell in cells), default=1.0)
@@ -333,7 +329,7 @@ def _letters(cells: Sequence[Cell], usual: float, room: float, part: Block) -> t
     return decimals, size
 
 
-def _missing(ax: Axes, x: int, y: int, cell: Cell | None, size: float) -> None:
+def _missing(ax: Axes, x: int, y: int, cell: TableCell | None, size: float) -> None:
     """Draw a cell without a number: not measured, or failed."""
     ax.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, **MISSING))  # type: ignore[arg-type]
     if cell is not None:
@@ -342,7 +338,7 @@ def _missing(ax: Axes, x: int, y: int, cell: Cell | None, size: float) -> None:
         ax.text(x, y, shown, ha="center", va="center", fontsize=size, color=style.DIM, bbox=back)
 
 
-def _name(ax: Axes, panel: Panel, sizes: Cells, room: float) -> None:
+def _name(ax: Axes, panel: HeatPanel, sizes: Cells, room: float) -> None:
     """Label the rows and the columns of `room` inches, and draw white lines between the cells."""
     grammars, rows = panel.block.grammars, [line.label for line in panel.lines]
     ax.xaxis.tick_top()
@@ -354,5 +350,4 @@ def _name(ax: Axes, panel: Panel, sizes: Cells, room: float) -> None:
     ax.grid(which="minor", color="white", linewidth=1.2 * sizes.height / _usual().height)
     ax.tick_params(which="minor", length=0)
     ax.spines[:].set_visible(False)
-    if panel.name:
-        ax.set_title(panel.name, loc="left", fontsize=style.MEDIUM, fontweight="bold")
+    style.name_block(ax, panel.name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -12,23 +12,24 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, NullLocator
 
 from icy.analysis import style
-from icy.analysis.cells import SPREADS, checked_spread
 from icy.analysis.order import in_order, without_hashes
-from icy.analysis.tables.options import split_shared
+from icy.analysis.row_types import Facts
+from icy.analysis.table_cells import SPREADS, checked_spread
+from icy.analysis.tables.by_setting import split_shared
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted
 from icy.records.kinds import kind_of, points_of
 from icy.records.load import Results, long_of
 from icy.records.record import Record
 
-from .panels import Block, blocks, records_of, title_and_notes
+from .panels import ResultBlock, blocks, records_of, title_and_notes
 
 PANEL_HEIGHT = 1.35  # inches
 LOG_FROM = 8  # ratio of the longest run's steps to the shortest's above which the axis is logarithmic
-THIN: dict[str, Any] = {"linewidth": 0.6, "alpha": 0.6}
-DOTTED: dict[str, Any] = {"color": style.GREY, "linewidth": style.LINE, "linestyle": ":"}
+THIN: Facts = {"linewidth": 0.6, "alpha": 0.6}
+DOTTED: Facts = {"color": style.GREY, "linewidth": style.LINE, "linestyle": ":"}
 RECONSTRUCTED = "reconstructed"  # a number of a point of the curves of agents of S2B
-TARGET: dict[str, Any] = {"color": style.GREY, "linewidth": 0.8, "linestyle": "--"}
+TARGET: Facts = {"color": style.GREY, "linewidth": 0.8, "linestyle": "--"}
 
 
 def curves(
@@ -75,12 +76,7 @@ def curves(
     across = style.across(len(found), width)
     down = -(-len(found) // across)
     figure, drawn = style.panels(
-        names,
-        axes,
-        (width, PANEL_HEIGHT * down + (0.9 if down > 1 else 1.2)),
-        across,
-        sharex=True,
-        sharey=True,
+        names, axes, (width, PANEL_HEIGHT * down + (0.9 if down > 1 else 1.2)), across, sharex=True, sharey=True
     )
     looks = style.grammar_looks(in_order(long["grammar"]))
     for ax, (name, part) in zip(drawn, found, strict=True):
@@ -129,7 +125,7 @@ def _evaluations(records: Sequence[Record]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns).astype({RECONSTRUCTED: float})
 
 
-def _name(block: Block, label: str) -> str:
+def _name(block: ResultBlock, label: str) -> str:
     return f"{label}\n{block.name}" if block.name else label
 
 
@@ -199,11 +195,8 @@ def _updates_axis(axes: Sequence[Axes], runs: pd.DataFrame, log: bool | None) ->
 
 def _handles(looks: Mapping[str, style.Look], long: pd.DataFrame, reconstructed: bool) -> list[Line2D]:
     """Return the lines of a legend: one per grammar, and the reconstruction and the target where there are any."""
-    mark: dict[str, Any] = {"markersize": 3.5, "markeredgewidth": 0.7, "linewidth": style.LINE}
-    lines = [
-        Line2D([], [], color=look.colour, linestyle=look.dash, marker=look.marker, label=grammar, **mark)
-        for grammar, look in looks.items()
-    ]
+    mark: Facts = {"markeredgewidth": 0.7, "linewidth": style.LINE}
+    lines = [replace(look, hollow=False).handle(grammar, 3.5, **mark) for grammar, look in looks.items()]
     lines += [Line2D([], [], **DOTTED, label="reconstruction accuracy")] if reconstructed else []
     return lines + ([Line2D([], [], **TARGET, label="target")] if long["target"].notna().any() else [])
 

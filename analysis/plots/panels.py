@@ -10,8 +10,9 @@ from typing import Any
 
 import pandas as pd
 
-from icy.analysis.cells import LEAST_RATIO, SPREADS, Cell
 from icy.analysis.order import ORDERED, in_order, place_of, place_of_model, without_hashes
+from icy.analysis.row_types import Series, SortKey
+from icy.analysis.table_cells import LEAST_RATIO, SPREADS, TableCell
 from icy.analysis.tables.bias import bias_table, cell_in_row
 from icy.analysis.wording import LETTERS, heading
 from icy.core.errors import InvalidSettingError
@@ -43,9 +44,9 @@ class Line:
     label: str
     model: str
     long: pd.DataFrame
-    _cells: dict[tuple[str, str], Cell | None] = field(default_factory=dict, repr=False)
+    _cells: dict[tuple[str, str], TableCell | None] = field(default_factory=dict, repr=False)
 
-    def cell(self, grammar: str, spread: str) -> Cell | None:
+    def cell(self, grammar: str, spread: str) -> TableCell | None:
         """Return its cell on a grammar; None if that was not measured."""
         if (grammar, spread) not in self._cells:
             part = self.long[self.long["grammar"] == grammar]
@@ -58,7 +59,7 @@ class Line:
         first = self.long.iloc[0]
         return math.inf if first["measure"] != "ratio" or pd.isna(first["cap"]) else float(first["cap"])
 
-    def bar(self, cell: Cell) -> tuple[float, float]:
+    def bar(self, cell: TableCell) -> tuple[float, float]:
         """Return the lengths of the error bar of one of its cells, down and up."""
         ratio = bool(self.long["measure"].iloc[0] == "ratio")
         if ratio and cell.log is not None and not any(map(math.isnan, cell.log.interval)):
@@ -69,7 +70,7 @@ class Line:
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class ResultBlock:
     """Results that can share an axis: of one side, protocol, measure and representation.
 
     Attributes:
@@ -123,11 +124,11 @@ def measured(results: Results) -> pd.DataFrame:
     return long.assign(value=value, measure=long["measure"].mask(pairs, "end_to_end"))
 
 
-def blocks(long: pd.DataFrame) -> list[Block]:
+def blocks(long: pd.DataFrame) -> list[ResultBlock]:
     """Split results by side, protocol, measure and representation, as far as these differ."""
     varying = [name for name in BLOCK if long[name].nunique(dropna=False) > 1]
     if not varying:
-        return [Block("", str(long["measure"].iloc[0]), long)]
+        return [ResultBlock("", str(long["measure"].iloc[0]), long)]
     found = []
     for _, part in long.groupby(varying, sort=False, dropna=False):
         first = part.iloc[0]
@@ -135,7 +136,7 @@ def blocks(long: pd.DataFrame) -> list[Block]:
         if "side" in differing:
             differing["side"] = PLURAL.get(differing["side"], differing["side"])
         name = ", ".join(differing.values())
-        found.append(Block(name, str(first["measure"]), part))
+        found.append(ResultBlock(name, str(first["measure"]), part))
     return sorted(found, key=_place)
 
 
@@ -197,7 +198,7 @@ def title_and_notes(long: pd.DataFrame, spread: str | None = None) -> tuple[str,
     return table.title, notes
 
 
-def refuse_crowd(size: Iterable[float], parts: Sequence[Block]) -> None:
+def refuse_crowd(size: Iterable[float], parts: Sequence[ResultBlock]) -> None:
     """Refuse a new figure that nobody could read.
 
     Args:
@@ -242,13 +243,13 @@ def error_lengths(mean: float, spread: float, ratio: bool, cap: float = math.inf
     return (min(length, 0.9 * mean), min(length, max(0.0, cap - mean))) if ratio else (length, length)
 
 
-def _place(block: Block) -> tuple[Any, ...]:
+def _place(block: ResultBlock) -> SortKey:
     first = block.long.iloc[0]
     representation = place_of("representation", first["representation"])
     return str(first["side"]) != "sender", str(first["side"]), str(first["protocol"]), block.measure, representation
 
 
-def _words(row: pd.Series[Any], names: Iterable[str]) -> list[str]:
+def _words(row: Series, names: Iterable[str]) -> list[str]:
     """Return the settings of a row as short words, such as "E=128"."""
     shown = {name: row[name] for name in names if not pd.isna(row[name]) and row[name] != ""}
     return [_word(name, value) for name, value in shown.items()]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,20 +12,20 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from icy.analysis import style
-from icy.analysis.cells import COARSE, CUT, Cell, cell_of, checked_spread
 from icy.analysis.order import place_of_model
+from icy.analysis.table_cells import COARSE, CUT, TableCell, cell_of, checked_spread
 from icy.analysis.tables.bias import parameter_counts
 from icy.config.protocols import BASELINE
 from icy.core.errors import InvalidSettingError
 from icy.records.load import Results
 from icy.records.long_table import ROW
 
-from .panels import Block, Line, blocks, limits, measured, refuse_crowd, title_and_notes
+from .panels import Line, ResultBlock, blocks, limits, measured, refuse_crowd, title_and_notes
 
 PANEL_HEIGHT, LARGE_PANEL = 1.55, 2.1  # inches, for few models and for many
 MARK = 4.0  # points
 FARTHEST, STEP = 10.0, 0.5  # points: how far a mark is moved aside, and by how much at a time
-Point = tuple[int, Cell]  # number of parameters, and the result
+Point = tuple[int, TableCell]  # number of parameters, and the result
 
 
 def parameters(
@@ -86,8 +85,8 @@ def parameters(
 
 
 def _panels(
-    wanted: Sequence[tuple[Block, str]],
-    counts: Sequence[tuple[Block, int]],
+    wanted: Sequence[tuple[ResultBlock, str]],
+    counts: Sequence[tuple[ResultBlock, int]],
     crowd: bool,
     width: float,
     axes: Axes | Sequence[Axes] | None,
@@ -103,7 +102,7 @@ def _panels(
     return figure, drawn
 
 
-def _label(axes: Sequence[Axes], counts: Sequence[tuple[Block, int]], width: float, most: int | None) -> None:
+def _label(axes: Sequence[Axes], counts: Sequence[tuple[ResultBlock, int]], width: float, most: int | None) -> None:
     """Label the axes of the panels of each block, at most so many side by side."""
     start = 0
     for part, count in counts:
@@ -112,7 +111,7 @@ def _label(axes: Sequence[Axes], counts: Sequence[tuple[Block, int]], width: flo
         start += count
 
 
-def _refuse_settings(parts: Sequence[Block]) -> None:
+def _refuse_settings(parts: Sequence[ResultBlock]) -> None:
     """Refuse several settings of one model, which would have the same mark.
 
     Raises:
@@ -143,7 +142,7 @@ def _notes(every: pd.DataFrame, long: pd.DataFrame, spread: str) -> list[str]:
     return notes + ([f"without parameters, and not shown: {', '.join(without)}"] if without else [])
 
 
-def _panel(ax: Axes, part: Block, grammar: str, crowd: bool, spread: str) -> None:
+def _panel(ax: Axes, part: ResultBlock, grammar: str, crowd: bool, spread: str) -> None:
     """Set up the axes of one panel."""
     ends = float(part.long["size"].min()) / 1.4, float(part.long["size"].max()) * 1.4
     ax.set_xscale("log")
@@ -159,7 +158,7 @@ def _panel(ax: Axes, part: Block, grammar: str, crowd: bool, spread: str) -> Non
     ax.set_ylim(low, high)
 
 
-def _models(ax: Axes, part: Block, grammar: str, looks: dict[str, style.Look], spread: str) -> None:
+def _models(ax: Axes, part: ResultBlock, grammar: str, looks: dict[str, style.Look], spread: str) -> None:
     """Draw the models of one panel; of many, set apart."""
     found: list[tuple[Line, list[Point]]] = []
     for line in part.lines_over("hidden_size"):
@@ -221,19 +220,14 @@ def _handles(looks: dict[str, style.Look]) -> list[Line2D]:
         one_side = len({name.partition("/")[0] for name in looks}) == 1
         names = sorted(looks, key=place_of_model)
         shown = {name.rpartition("/")[2] if one_side else name: looks[name] for name in names}
-        return [_handle(name, look.colour, look.marker, look.dash, look.face) for name, look in shown.items()]
+        return [look.handle(name, MARK) for name, look in shown.items()]
     cells = {style.cell(name): look.marker for name, look in looks.items() if style.cell(name)}
-    families = {style.family(name): (look, not style.cell(name)) for name, look in looks.items()}
+    families = {style.family(name): (look.colour, look.marker, not style.cell(name)) for name, look in looks.items()}
     found = [
-        _handle(name, look.colour, look.marker if alone else "s", "", look.colour)
-        for name, (look, alone) in families.items()
+        style.Look(colour, marker=marker if alone else "s").handle(name, MARK, line=False)
+        for name, (colour, marker, alone) in families.items()
     ]
-    found += [_handle(name, style.DIM, mark, "", style.DIM) for name, mark in cells.items()]
+    found += [style.Look(style.DIM, marker=mark).handle(name, MARK, line=False) for name, mark in cells.items()]
     if any(look.hollow for look in looks.values()):
-        found.append(_handle("two layers", style.DIM, "o", "", "white"))
+        found.append(style.Look(style.DIM, hollow=True).handle("two layers", MARK, line=False))
     return found
-
-
-def _handle(name: str, colour: str, marker: str, dash: Any, face: str) -> Line2D:
-    mark: dict[str, Any] = {"marker": marker, "markersize": MARK, "markerfacecolor": face}
-    return Line2D([], [], color=colour, linestyle=dash, label=name, **mark)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from icy.analysis import style
-from icy.analysis.cells import COARSE, CUT, Cell, checked_spread
 from icy.analysis.order import in_order
+from icy.analysis.table_cells import COARSE, CUT, TableCell, checked_spread
 from icy.config.protocols import BASELINE
 from icy.core.errors import InvalidSettingError
 from icy.records.load import Results
 
-from .panels import Block, Line, blocks, limits, measured, refuse_crowd, title_and_notes
+from .panels import Line, ResultBlock, blocks, limits, measured, refuse_crowd, title_and_notes
 
 ROW_HEIGHT, LEAST_HEIGHT = 0.3, 0.18  # inches, of rows, and of those that would not fit on a page otherwise
 BAND = 0.72  # share of a row's height over which the dots of its grammars are spread
@@ -62,18 +62,15 @@ def ratios(
     if axes is None:
         refuse_crowd(size, parts)
     figure, drawn = style.panels(
-        [part.name or "all models" for part in parts],
-        axes,
-        size,
-        gridspec_kw={"height_ratios": counts},
-        sharex=True,
+        [part.name or "all models" for part in parts], axes, size, gridspec_kw={"height_ratios": counts}, sharex=True
     )
     looks = style.grammar_looks(in_order(long["grammar"]))
     ends = limits([line for part in parts for line in part.lines], looks, spread, ratio=True)
     for ax, part in zip(drawn, parts, strict=True):
         _panel(ax, part, looks, spread, ends)
     drawn[-1].set_xlabel(style.wrapped("steps to the target as a ratio to concat's", 0.6 * size[0], style.MEDIUM))
-    style.legend(figure, drawn, axes is None, [_handle(name, look) for name, look in looks.items()])
+    marks = {name: replace(look, hollow=False) for name, look in looks.items()}
+    style.legend(figure, drawn, axes is None, [look.handle(name, MARK, line=False) for name, look in marks.items()])
     usual, notes = title_and_notes(long, spread)
     notes = [note.replace(CUT, "hollow, with an arrow:").removeprefix(f"{COARSE} ") for note in notes]
     style.entitle(figure, drawn, axes is None, title, usual, notes)
@@ -89,7 +86,7 @@ def _nothing(protocols: Sequence[str]) -> str:
     )
 
 
-def _panel(ax: Axes, part: Block, looks: dict[str, style.Look], spread: str, ends: tuple[float, float]) -> None:
+def _panel(ax: Axes, part: ResultBlock, looks: dict[str, style.Look], spread: str, ends: tuple[float, float]) -> None:
     lines = part.lines
     ax.set_xscale("log")
     ax.set(xlim=ends, ylim=(len(lines) - 0.5, -0.5))
@@ -106,11 +103,10 @@ def _panel(ax: Axes, part: Block, looks: dict[str, style.Look], spread: str, end
     style.tidy(ax, grid="x")
     style.ratio_axis(ax.xaxis, *ends)
     ax.tick_params(axis="y", length=0, labelsize=style.MEDIUM)
-    if part.name:
-        ax.set_title(part.name, loc="left", fontsize=style.MEDIUM, fontweight="bold")
+    style.name_block(ax, part.name)
 
 
-def _row(ax: Axes, y: int, line: Line, part: Block, looks: dict[str, style.Look], spread: str) -> None:
+def _row(ax: Axes, y: int, line: Line, part: ResultBlock, looks: dict[str, style.Look], spread: str) -> None:
     """Draw the dots of one model, slightly apart in height so that none hides another."""
     step = BAND / max(1, len(part.grammars))
     for i, grammar in enumerate(part.grammars):
@@ -119,7 +115,7 @@ def _row(ax: Axes, y: int, line: Line, part: Block, looks: dict[str, style.Look]
             _dot(ax, y + (i - (len(part.grammars) - 1) / 2) * step, cell, line.bar(cell), looks[grammar])
 
 
-def _dot(ax: Axes, y: float, cell: Cell, error: tuple[float, float], look: style.Look) -> None:
+def _dot(ax: Axes, y: float, cell: TableCell, error: tuple[float, float], look: style.Look) -> None:
     down, up = error
     ax.errorbar([cell.mean], [y], xerr=[[down], [up]], fmt="none", ecolor=look.colour, elinewidth=0.9)
     face = "white" if cell.cut else look.colour
@@ -128,7 +124,3 @@ def _dot(ax: Axes, y: float, cell: Cell, error: tuple[float, float], look: style
     if cell.cut:
         start = cell.mean + up
         ax.annotate("", (start * 1.16, y), (start, y), arrowprops={**style.ARROW, "color": look.colour})
-
-
-def _handle(grammar: str, look: style.Look) -> Line2D:
-    return Line2D([], [], linestyle="", marker=look.marker, color=look.colour, markersize=MARK, label=grammar)

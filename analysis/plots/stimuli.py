@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from icy.analysis import style
+from icy.analysis.statistics import Values
 
 STEPS, REACH = 200, 4.0  # of the curve of a density: points, and standard deviations to either side
 
 
 def plot_stimuli(
-    sizes: NDArray[Any], means: NDArray[Any], deviations: NDArray[Any], samples: NDArray[Any], title: str = ""
+    sizes: NDArray[np.int64], means: Values, deviations: Values, samples: Values, title: str = ""
 ) -> Figure:
     """Draw the stimuli of one episode: a panel per dimension, with the density of every value and its samples.
 
@@ -37,7 +36,7 @@ def plot_stimuli(
     return figure
 
 
-def _densities(ax: Axes, count: int, means: NDArray[Any], deviations: NDArray[Any], samples: NDArray[Any]) -> None:
+def _densities(ax: Axes, count: int, means: Values, deviations: Values, samples: Values) -> None:
     for value in range(count):
         x = means[value] + deviations[value] * np.linspace(-REACH, REACH, STEPS)
         colour = style.COLOURS[value % len(style.COLOURS)]

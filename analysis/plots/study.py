@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
 from icy.analysis import style
 from icy.analysis.literature.people import PUBLISHED
@@ -43,9 +45,8 @@ def draw_study(report: pd.DataFrame, title: str | None = None, width: float = st
     grammars = in_order(named["grammar"].unique())
     for ax, dataset in zip(axes, datasets, strict=True):
         _draw_dataset(ax, named[named["dataset"] == dataset], grammars, looks)
-        ax.set_title(dataset, fontsize=style.MEDIUM, loc="left", fontweight="bold")
-    handles = [_handle(label, look) for label, look in looks.items()]
-    style.legend(figure, list(axes), True, handles)
+        style.name_block(ax, dataset)
+    style.legend(figure, list(axes), True, [look.handle(label) for label, look in looks.items()])
     style.entitle(figure, list(axes), True, title, TITLE, _notes(named))
     return figure
 
@@ -92,10 +93,6 @@ def _draw_dataset(ax: Axes, part: pd.DataFrame, grammars: Sequence[str], looks: 
     style.tidy(ax, "y")
 
 
-def _handle(label: str, look: style.Look) -> Line2D:
-    return Line2D([], [], color=look.colour, marker=look.marker, markerfacecolor=look.face, markersize=4, label=label)
-
-
 def _notes(named: pd.DataFrame) -> list[str]:
     notes = ["lines: 95 % interval of the mean, by bootstrap of persons (of machines: instances)"]
     if (named["agent_kind"] == PUBLISHED).any():
@@ -134,7 +131,7 @@ def draw_course(items: pd.DataFrame, title: str | None = None, width: float = st
         ax.set(ylim=(0, 102))
         style.tidy(ax, "y")
     style.outer_labels(axes, across, "example", ["right, %"] * len(axes))
-    handles: list[Any] = [_handle(agent, looks[agent]) for agent in agents]
+    handles = [replace(looks[agent], dash="-").handle(agent) for agent in agents]
     style.legend(figure, axes, True, handles)
     usual = "Secret Spy Codes: right answers over the course of a game"
     style.entitle(figure, axes, True, title, usual, [f"lines: ordinary items, over {WINDOW} examples; marks: held-out"])
@@ -195,9 +192,7 @@ def _draw_items(ax: Axes, second: Axes, part: pd.DataFrame) -> None:
     second.tick_params(labelsize=style.SMALL, length=2.5, pad=2)
 
 
-def _design_handles() -> list[Any]:
-    from matplotlib.patches import Patch
-
+def _design_handles() -> list[Artist]:
     bars = [Patch(color=style.COLOURS[1], label="its colour"), Patch(color=style.COLOURS[0], label="its shape")]
     marks = [
         Line2D([], [], color="black", marker="D", linestyle="", markerfacecolor="white", markersize=4.5,

@@ -12,13 +12,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from icy.analysis import style
-from icy.analysis.cells import LEAST_RATIO, SPREADS, cell_of_values, checked_spread
+from icy.analysis.table_cells import LEAST_RATIO, SPREADS, cell_of_values, checked_spread
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted
 from icy.records.load import Results
 
 from .labels import Polyline, place_labels
-from .panels import Block, Line, blocks, measured, refuse_crowd, title_and_notes
+from .panels import Line, ResultBlock, blocks, measured, refuse_crowd, title_and_notes
 
 # Grammars that an architecture with a bias towards composition learns well, and badly (arrows of Perkins21's tables 9
 # to 11).
@@ -157,7 +157,7 @@ def _nothing(long: pd.DataFrame) -> str:
 # -- points ------------------------------------------------------------------------------------------------------------
 
 
-def ranked(part: Block, spread: str = "sd") -> list[Point]:
+def ranked(part: ResultBlock, spread: str = "sd") -> list[Point]:
     """Return the models of a block that were measured on all these grammars, the best first."""
     wanted = [g for g in COMPOSITIONAL if g in part.grammars]
     if not wanted:
@@ -183,19 +183,19 @@ def _point(line: Line, wanted: Sequence[str], spread: str) -> Point | None:
     return Point(line, noise.mean, both.mean, (line.bar(noise), line.bar(both)), cut)
 
 
-def _score(point: Point, part: Block) -> float:
+def _score(point: Point, part: ResultBlock) -> float:
     """Return the score that models are ranked by; more is better."""
     return point.noise / max(point.compositional, LEAST_RATIO) if part.is_ratio else point.compositional - point.noise
 
 
-def _beats(one: Point, other: Point, part: Block) -> bool:
+def _beats(one: Point, other: Point, part: ResultBlock) -> bool:
     """Return whether one model is at least as good as another on both axes, and better on one."""
     sign = -1 if part.is_ratio else 1  # a large ratio is slow learning
     ahead = sign * (one.compositional - other.compositional), sign * (other.noise - one.noise)
     return min(ahead) >= 0 and max(ahead) > 0
 
 
-def _front(points: Sequence[Point], part: Block) -> Polyline:
+def _front(points: Sequence[Point], part: ResultBlock) -> Polyline:
     """Return the corners of the stepped line through the models that no other beats."""
     best = sorted((point.place for point in points if point.front), reverse=part.is_ratio)
     corners = [(after[0], before[1]) for before, after in pairwise(best)]
@@ -212,7 +212,7 @@ def _bars(point: Point) -> list[Polyline]:
 
 
 def _panel(
-    ax: Axes, part: Block, points: Sequence[Point], named: bool, extent: tuple[float, float], several: bool
+    ax: Axes, part: ResultBlock, points: Sequence[Point], named: bool, extent: tuple[float, float], several: bool
 ) -> None:
     """Draw one panel, of an extent in inches, alone or as one of several; names are in the legend unless `named`."""
     looks = style.model_looks([point.line.model for point in points])
@@ -231,9 +231,7 @@ def _panel(
     on = wanted[0] if len(wanted) == 1 else f"mean of {', '.join(wanted)}"
     ax.set_xlabel(style.wrapped(f"{part.axis} on noise", 0.6 * extent[0], style.MEDIUM))
     ax.set_ylabel(style.wrapped(f"{part.axis} on {on}", 0.75 * extent[1], style.MEDIUM))
-    if part.name:
-        name = style.wrapped(part.name, 0.7 * extent[0], style.MEDIUM)
-        ax.set_title(name, loc="left", fontsize=style.MEDIUM, fontweight="bold")
+    style.name_block(ax, style.wrapped(part.name, 0.7 * extent[0], style.MEDIUM))
     if not several:  # else there may be no room for both, and a note says it once
         ax.set_title(BETTER, loc="right", fontsize=style.MEDIUM)
     _legend(ax, [] if named else points, columns=-(-len(points) // LONGEST) if several else 1)
@@ -263,19 +261,17 @@ def _legend(ax: Axes, points: Sequence[Point], columns: int) -> None:
 def _handles(points: Sequence[Point]) -> list[Line2D]:
     """Return the entries of a legend: the front, and the models with their marks."""
     looks = style.model_looks([point.line.model for point in points])
-    handles = [Line2D([], [], color="black", linewidth=0.8, linestyle="--", label="front")]
-    for point in points:
-        look = looks[point.line.model]
-        mark = {"markerfacecolor": look.face, "markeredgecolor": look.colour, "markersize": MARK - 1}
-        handles.append(Line2D([], [], linestyle="", marker=look.marker, label=_name(point), **mark))  # type: ignore[arg-type]
-    return handles
+    front = Line2D([], [], color="black", linewidth=0.8, linestyle="--", label="front")
+    return [front, *(looks[point.line.model].handle(_name(point), MARK - 1, line=False) for point in points)]
 
 
 def _name(point: Point) -> str:
     return f"{point.rank} {point.line.label}{'†' if point.cut else ''}"
 
 
-def _notes(long: pd.DataFrame, parts: Sequence[Block], points: Sequence[Sequence[Point]], spread: str) -> list[str]:
+def _notes(
+    long: pd.DataFrame, parts: Sequence[ResultBlock], points: Sequence[Sequence[Point]], spread: str
+) -> list[str]:
     ratio = any(part.is_ratio for part in parts)
     by = "how many times longer noise takes" if ratio else "the difference of the two"
     if ratio and not all(part.is_ratio for part in parts):

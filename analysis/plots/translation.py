@@ -6,7 +6,6 @@ import heapq
 from collections import Counter
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -120,11 +119,11 @@ class Board:
         cut = [f"{len(some)} of {every} {what}" for some, every, what in shown if len(some) < every]
         return "\n".join(lines + ([f"the heaviest {' and '.join(cut)}"] if cut else []))
 
-    def name(self, concept: Any) -> str:
+    def name(self, concept: Hashable) -> str:
         """Return a concept as text."""
         return f"{concept[0]} = {concept[1]}" if self.of_attributes else str(concept)
 
-    def colour(self, concept: Any) -> str:
+    def colour(self, concept: Hashable) -> str:
         """Return the colour of a concept: that of its attribute or group, if it has one."""
         number = concept[0] if self.of_attributes else self.groups.get(concept, 0)
         return style.COLOURS[number % len(style.COLOURS)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,7 +12,9 @@ from matplotlib.figure import Figure, SubFigure
 from numpy.typing import NDArray
 
 from icy.analysis import style
+from icy.analysis.statistics import Values
 
+Whole: TypeAlias = NDArray[np.int64]
 GAP = 3  # pixels between images
 PAPER = 0.85  # the grey between images on black
 TARGET, DISTRACTOR = style.COLOURS[0], style.COLOURS[1]
@@ -21,7 +23,7 @@ CELLS = ListedColormap(["white", "#b8d9ef", "#f5c9a5"])
 LABEL_HEIGHT, NAME_HEIGHT, CELL_HEIGHT = 0.22, 0.3, 0.24  # inches
 
 
-def plot_looks(images: NDArray[Any], rows: Sequence[str], columns: Sequence[str] = (), title: str = "") -> Figure:
+def plot_looks(images: Values, rows: Sequence[str], columns: Sequence[str] = (), title: str = "") -> Figure:
     """Draw a sheet of images in rows.
 
     Args:
@@ -52,7 +54,7 @@ def plot_looks(images: NDArray[Any], rows: Sequence[str], columns: Sequence[str]
     return figure
 
 
-def plot_vectors(vectors: NDArray[Any], blocks: int, names: Sequence[str], title: str = "") -> Figure:
+def plot_vectors(vectors: Values, blocks: int, names: Sequence[str], title: str = "") -> Figure:
     """Draw objects that are one-hot vectors: a panel per object, with a row per block of its vector.
 
     Args:
@@ -82,7 +84,7 @@ def plot_vectors(vectors: NDArray[Any], blocks: int, names: Sequence[str], title
     return figure
 
 
-def plot_turns_of_images(images: NDArray[Any], rules: Sequence[str], targets: int) -> Figure:
+def plot_turns_of_images(images: Values, rules: Sequence[str], targets: int) -> Figure:
     """Draw turns whose objects are images: targets above, distractors below.
 
     Args:
@@ -109,7 +111,7 @@ def plot_turns_of_images(images: NDArray[Any], rules: Sequence[str], targets: in
 
 
 def plot_turns_of_values(
-    objects: NDArray[Any], demanded: NDArray[Any], rules: Sequence[str], attributes: Sequence[str], targets: int
+    objects: Whole, demanded: Whole, rules: Sequence[str], attributes: Sequence[str], targets: int
 ) -> Figure:
     """Draw turns whose objects are tuples of values: a column per object, coloured where a rule demands a value.
 
@@ -144,9 +146,7 @@ def plot_turns_of_values(
     return figure
 
 
-def _turns(
-    figure: Figure, turns: Sequence[Any] | NDArray[Any], rules: Sequence[str]
-) -> list[tuple[SubFigure, Any, str]]:
+def _turns(figure: Figure, turns: Sequence[Any] | Values, rules: Sequence[str]) -> list[tuple[SubFigure, Any, str]]:
     """Return a part of the figure for each turn, with the turn and its rule."""
     parts = figure.subfigures(len(turns), 1, squeeze=False)[:, 0]
     return list(zip(parts, turns, rules, strict=True))
@@ -161,7 +161,7 @@ def _name_side(axes: Axes, name: str, colour: str) -> None:
     axes.set(xticks=[], yticks=[])
 
 
-def _tile(axes: Axes, images: NDArray[Any], wide: int = 0) -> None:
+def _tile(axes: Axes, images: Values, wide: int = 0) -> None:
     """Draw images [row, column, channel, y, x] side by side, in rows as wide as `wide` images at least."""
     down, across, _, height, width = images.shape
     sheet = np.ones((down * (height + GAP) + GAP, max(across, wide) * (width + GAP) + GAP, 3))
@@ -173,7 +173,7 @@ def _tile(axes: Axes, images: NDArray[Any], wide: int = 0) -> None:
     axes.spines[:].set_visible(False)
 
 
-def _grid(axes: Axes, cells: NDArray[Any], colours: ListedColormap, most: int) -> None:
+def _grid(axes: Axes, cells: Values, colours: ListedColormap, most: int) -> None:
     """Draw cells [row, column] as squares with thin lines between."""
     down, across = cells.shape
     axes.pcolormesh(cells, cmap=colours, vmin=0, vmax=most, edgecolors="#cccccc", linewidth=0.4)

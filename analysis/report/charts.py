@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from icy.analysis.row_types import Facts
 from icy.analysis.style import COLOURS
 
-Spec = dict[str, Any]
+Spec = Facts
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"  # names the language; nothing is fetched from there
 ROW, COLUMN = 19, 52  # pixels, of a heat map
 BAR = 26  # pixels, of a bar with its gap
@@ -127,7 +128,7 @@ def space() -> Spec:
     )
 
 
-def _own(own: Any, other: Any) -> Spec:
+def _own(own: float | str, other: float | str) -> Spec:
     """Tell the reader's own models from those of the atlas."""
     return {"condition": {"test": "datum.own", "value": own}, "value": other}
 

@@ -12,9 +12,10 @@ import pandas as pd
 from icy.analysis import style
 from icy.analysis.atlas.atlas import MODEL, SETTING, Atlas
 from icy.analysis.atlas.placement import LISTED_NEIGHBOURS, MIN_SHARED
-from icy.analysis.cells import LEAST_RATIO, updates_text, updates_to_target
 from icy.analysis.order import in_order
 from icy.analysis.plots.tradeoff_front import COMPOSITIONAL, NOISE
+from icy.analysis.row_types import Facts, SortKey
+from icy.analysis.table_cells import LEAST_RATIO, updates_text, updates_to_target
 from icy.analysis.wording import heading
 from icy.config.specs import ProbeSpec
 from icy.core.errors import UnknownNameError
@@ -53,13 +54,13 @@ def explorer_page(atlas: Atlas) -> str:
     return whole_page(TITLE, _body(atlas, settings), data, "explorer.js")
 
 
-def explorer_settings(atlas: Atlas) -> list[dict[str, Any]]:
+def explorer_settings(atlas: Atlas) -> list[Facts]:
     """Return what the explorer shows of each setting: its models with their means, and two ways to lay them out.
 
     What `icy probe` measures by default comes first, then what has most models.
     """
     good = atlas.table[~atlas.table["failed"].astype(bool)]
-    found: list[dict[str, Any]] = []
+    found: list[Facts] = []
     for _, part in good.groupby(SETTING, dropna=False, sort=False):
         grammars = in_order(part["grammar"])
         models = [_model(key, label, rows, grammars) for key, label, rows in _models(part)]
@@ -78,13 +79,13 @@ def explorer_settings(atlas: Atlas) -> list[dict[str, Any]]:
     return sorted(found, key=lambda one: (_unusual(one["setting"]), -len(one["models"])))
 
 
-def _unusual(setting: dict[str, Any]) -> int:
+def _unusual(setting: Facts) -> int:
     """Return in how many of protocol and space a setting is not the default of `icy probe`."""
     usual = {"protocol": ProbeSpec.protocol, "meanings": ProbeSpec.meanings}
     return sum(setting[name] != value for name, value in usual.items())
 
 
-def _colours(settings: list[dict[str, Any]]) -> dict[str, str]:
+def _colours(settings: list[Facts]) -> dict[str, str]:
     """Return the colours of families: the same on both sides, and different ones within a side as far as they go."""
     sides: dict[str, set[str]] = {}
     for one in settings:
@@ -99,9 +100,9 @@ def _colours(settings: list[dict[str, Any]]) -> dict[str, str]:
     return found
 
 
-def further_choices(settings: list[dict[str, Any]]) -> list[str]:
+def further_choices(settings: list[Facts]) -> list[str]:
     """Return the columns of settings in which some differ that agree in `CHOICES`."""
-    alike: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    alike: dict[SortKey, list[Facts]] = {}
     for one in settings:
         alike.setdefault(tuple(one["setting"][name] for name in CHOICES), []).append(one["setting"])
     differ = [{name for name in SETTING if len({one[name] for one in group}) > 1} for group in alike.values()]
@@ -129,7 +130,7 @@ def _updates(rows: pd.DataFrame) -> dict[str, str]:
     }
 
 
-def _model(key: list[str], label: str, rows: pd.DataFrame, grammars: list[str]) -> dict[str, Any]:
+def _model(key: list[str], label: str, rows: pd.DataFrame, grammars: list[str]) -> Facts:
     values = {grammar: part["value"].dropna() for grammar, part in rows.groupby("grammar")}
     return {
         "key": json.dumps(key, separators=(",", ":"), ensure_ascii=False),  # as JSON.stringify writes it
@@ -156,7 +157,7 @@ def _source(model: str) -> str:
 # -- axes --------------------------------------------------------------------------------------------------------------
 
 
-def _published(grammars: list[str], ratio: bool) -> dict[str, Any] | None:
+def _published(grammars: list[str], ratio: bool) -> Facts | None:
     """Return the two axes of Perkins21's figures: compositional grammars against noise."""
     easy = [g for g in COMPOSITIONAL if g in grammars]
     if not easy or not set(NOISE) <= set(grammars):
@@ -175,7 +176,7 @@ def _weights(chosen: list[str], grammars: list[str]) -> list[float]:
     return [1 / len(chosen) if g in chosen else 0.0 for g in grammars]
 
 
-def _principal(models: list[dict[str, Any]], grammars: list[str], ratio: bool) -> dict[str, Any] | None:
+def _principal(models: list[Facts], grammars: list[str], ratio: bool) -> Facts | None:
     """Return the two directions in which models with all grammars differ most, by a singular value decomposition."""
     rows = [m["means"] for m in models if all(g in m["means"] for g in grammars)]
     if len(rows) < 3 or len(grammars) < 2:
@@ -209,7 +210,7 @@ def _plain(value: Any) -> Any:
 # -- page --------------------------------------------------------------------------------------------------------------
 
 
-def _body(atlas: Atlas, settings: list[dict[str, Any]]) -> str:
+def _body(atlas: Atlas, settings: list[Facts]) -> str:
     about = atlas.about
     selects = "".join(
         f'<label>{NAMES.get(name, heading(name).capitalize())} <select data-choice="{name}"></select></label>'

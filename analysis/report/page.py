@@ -6,10 +6,9 @@ import html
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from icy.analysis.cells import SPREADS
-from icy.analysis.tables.table import BiasTable
+from icy.analysis.table_cells import SPREADS
+from icy.analysis.tables.printed_table import BiasTable
 from icy.core.errors import IncompatibleError
 from icy.core.text import counted
 from icy.records.record import Record
@@ -65,7 +64,7 @@ def report_page(sections: Sequence[Section], title: str) -> str:
     return whole_page(title, "\n".join(body), data, "report.js")
 
 
-def whole_page(title: str, body: str, data: Any, *scripts: str) -> str:
+def whole_page(title: str, body: str, data: object, *scripts: str) -> str:
     """Return an HTML file that needs no other: style, library, data and scripts are in it.
 
     Args:
@@ -110,13 +109,13 @@ def vega() -> str:
     return notice + bundle.replace("</script", "<\\/script")
 
 
-def in_script(data: Any) -> str:
+def in_script(data: object) -> str:
     """Return data as json that may stand in a script element."""
     text = json.dumps(data, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
-def escaped(text: Any) -> str:
+def escaped(text: object) -> str:
     """Return text for HTML, in which no character has a meaning."""
     return html.escape(str(text), quote=True)
 

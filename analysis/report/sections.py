@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
 
 import pandas as pd
 
-from icy.analysis.cells import LEAST_RATIO, Cell
-from icy.analysis.conventions import conventions_of
+from icy.analysis.metric_conventions import conventions_of
 from icy.analysis.plots.tradeoff_front import COMPOSITIONAL, NOISE
-from icy.analysis.tables.compare import numbered
-from icy.analysis.tables.table import BiasTable
+from icy.analysis.row_types import Facts
+from icy.analysis.table_cells import LEAST_RATIO, TableCell
+from icy.analysis.tables.printed_table import BiasTable
+from icy.analysis.tables.references import numbered
 from icy.records.kinds import kind_of_rows
 from icy.records.long_table import ROW
 from icy.records.record import Record
@@ -50,7 +51,7 @@ class Section:
     long: pd.DataFrame
     records: Sequence[Record] = ()
     points: tuple[str, ...] = ("steps", "accuracy")
-    rows: list[dict[str, Any]] = field(init=False)
+    rows: list[Facts] = field(init=False)
     varying: list[str] = field(init=False)
     lines: list[tuple[int, str]] = field(init=False)
 
@@ -81,7 +82,7 @@ class Section:
             for side in dict.fromkeys(side for side, _ in shown)
         }
 
-    def _placed(self) -> list[tuple[int, str, dict[str, Cell]]]:
+    def _placed(self) -> list[tuple[int, str, dict[str, TableCell]]]:
         """Return for each line of the table its row, its name, and its cells with a value."""
         lines = zip(self.lines, self.table.rows, strict=True)
         return [(at, label, {n: c for n, c in cells.items() if c.seeds}) for (at, label), (_, cells) in lines]
@@ -122,7 +123,7 @@ class Section:
         used = conventions_of(self.long)
         return [used[name].heading(name) if name in used else name for name in self.points]
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> Facts:
         """Return what the page's script draws: rows, cells, runs and curves, as json."""
         curves, runs = self._runs()
         return {
@@ -204,11 +205,11 @@ class Section:
             found.append(max(fits, key=lambda at: (*fit(at, told), -abs(at - line)), default=-1))
         return found
 
-    def _said(self, row: Mapping[str, Any]) -> list[str]:
+    def _said(self, row: Facts) -> list[str]:
         """Return what sets a row apart, beside its model."""
         return [part for name in self.varying for part in _text(row[name]).split(", ") if part]
 
-    def cells(self) -> list[dict[str, Any]]:
+    def cells(self) -> list[Facts]:
         """Return the cells of the table: line, row, column, mean, text as printed, and what colours it."""
         found = []
         for at, (_, cells) in enumerate(self.table.rows):
@@ -236,9 +237,9 @@ class Section:
         return ", ".join(map(str, dict.fromkeys(self._seeds_of_rows.get((place, grammar), on_all))))
 
     @cached_property
-    def _seeds_of_rows(self) -> dict[tuple[int, str | None], list[Any]]:
+    def _seeds_of_rows(self) -> dict[tuple[int, str | None], list[object]]:
         """The seeds with a value, by row and grammar; under None those on all grammars."""
-        found: dict[tuple[int, str | None], list[Any]] = {}
+        found: dict[tuple[int, str | None], list[object]] = {}
         done = self.long[self.long["value"].notna()]
         for row, grammar, seed in zip(done["row"], done["grammar"], done["seed"], strict=True):
             for name in (grammar, None):
@@ -253,7 +254,7 @@ class Section:
         low, high = (1.0, 2.0) if self.log else (0.0, 1.0)
         return [max(min([low, *means]), LEAST_RATIO if self.log else -math.inf), max([high, *means])]
 
-    def tradeoff(self) -> list[dict[str, Any]]:
+    def tradeoff(self) -> list[Facts]:
         """Return the means of each row over compositional and over noise grammars, of ratios geometric ones.
 
         A row is there if it has all noise grammars, and all compositional ones that others of its side have.
@@ -269,7 +270,7 @@ class Section:
                 found.append({**about, "easy": _mean(easy, self.log), "hard": _mean(hard, self.log)})
         return found
 
-    def _runs(self) -> tuple[list[Lines], list[list[Any]]]:
+    def _runs(self) -> tuple[list[Lines], list[list[object]]]:
         """Return all curves, and a list per run whose last number is the place of its curve, or -1."""
         of_key = {record["key"]: curve for record in self.records if (curve := record.get("curve"))}
         most = min(MOST_POINTS, max(LEAST_POINTS, ALL_POINTS // max(1, len(of_key))))
@@ -312,16 +313,16 @@ def thinned(curve: Sequence[Sequence[float | None]], names: int, most: int = MOS
     return [[_plain(point[place]) if place < len(point) else None for point in kept] for place in range(names)]
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and math.isfinite(value)
 
 
-def _rows(long: pd.DataFrame) -> list[dict[str, Any]]:
+def _rows(long: pd.DataFrame) -> list[Facts]:
     """Return what each row shares, by its number."""
     return [dict(row) for row in long.drop_duplicates("row").sort_values("row").to_dict("records")]  # type: ignore[arg-type]
 
 
-def _within_columns(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _within_columns(cells: list[Facts]) -> list[Facts]:
     """Return cells whose colour says where they lie between the least and the largest of their column."""
     ends: dict[str, list[float]] = {}
     for cell in cells:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import scipy  # loads its parts on first use
 
 from icy.analysis.order import in_order
+from icy.analysis.row_types import Series
 from icy.config.protocols import BASELINE
 from icy.core.errors import InvalidSettingError
 
@@ -80,7 +80,7 @@ def _ratios(long: pd.DataFrame, grammars: set[str]) -> dict[str, dict[str, float
     }
 
 
-def _by_name(found: pd.Series[Any]) -> dict[str, float]:
+def _by_name(found: Series) -> dict[str, float]:
     return {str(name): float(value) for name, value in found.items()}
 
 

@@ -10,21 +10,22 @@ from typing import Any
 
 import pandas as pd
 
-from icy.analysis.cells import (
+from icy.analysis.order import ORDER, in_order, place_of
+from icy.analysis.row_types import Series, SortKey
+from icy.analysis.statistics import LOG_SPREADS
+from icy.analysis.table_cells import (
     COARSE,
     CUT,
     EMPTY,
     SPREADS,
-    Cell,
     Reference,
+    TableCell,
     both_cut,
     cell_of,
     checked_spread,
     ratio_cell,
     with_updates,
 )
-from icy.analysis.order import ORDER, in_order, place_of
-from icy.analysis.statistics import LOG_SPREADS
 from icy.analysis.wording import LETTERS, heading, text_of
 from icy.config.protocols import BASELINE
 from icy.core.checks import parse_whole
@@ -33,10 +34,11 @@ from icy.core.text import counted, listed, words
 from icy.records.load import Results, long_of
 from icy.records.long_table import ROW
 
-from .compare import PUBLISHED, cell_references, compared_with, numbered
+from .by_setting import failures, spread_note
 from .marking import TableRow, mark_ends
 from .paired import corrected, paired_differences, paired_of
-from .table import BiasTable
+from .printed_table import BiasTable
+from .references import PUBLISHED, cell_references, compared_with, numbered
 
 MEASURE_TITLES = {
     "ratio": "steps to the target as a ratio to concat's",
@@ -57,7 +59,7 @@ OF_CELLS = (  # columns of the long table, or of differences, that cells are mad
     *("row", "grammar", "measure", "value", "failed", "cut", "resolution"),
     *("steps", "crossing", "ours", "theirs", "our_cut", "their_cut", "p"),
 )
-CellMaker = Callable[[pd.DataFrame], Cell]
+CellMaker = Callable[[pd.DataFrame], TableCell]
 MOST_DECIMALS = 6
 
 
@@ -67,7 +69,7 @@ def bias_table(
     *,
     by: str | Sequence[str] = "representation",
     sort: str = "given",
-    compare: Any = None,
+    compare: Results | None = None,
     compared: str = "",
     mark: bool = True,
     log: bool = True,
@@ -117,7 +119,7 @@ def _bias_table(
     *,
     by: str | Sequence[str] = "representation",
     sort: str = "given",
-    compare: Any = None,
+    compare: Results | None = None,
     compared: str = "",
     mark: bool = True,
     decimals: int = 2,
@@ -199,7 +201,7 @@ def difference_table(
     return replace(table, title=f"difference; {table.title}", notes=notes, signed=True, below=below)
 
 
-def _difference(part: pd.DataFrame, spread: str) -> Cell:
+def _difference(part: pd.DataFrame, spread: str) -> TableCell:
     """Return the cell of differences; of ratios with their quotient. Concat, where models are alike, is not tested."""
     cell = cell_of(part, spread)
     if part["grammar"].iloc[0] == BASELINE:
@@ -243,7 +245,7 @@ def _rows(
     """Return the rows of a table, with cells and their reference values."""
     # A report may have thousands of rows: cells get only the columns that they need, and labels are made all at once.
     needed = long[[name for name in OF_CELLS if name in long]]
-    cells: dict[int, dict[str, Cell]] = {}
+    cells: dict[int, dict[str, TableCell]] = {}
     runs: dict[tuple[int, str], int] = {}
     for (row, grammar), part in needed.groupby(["row", "grammar"], sort=False):  # type: ignore[misc]
         at = int(str(row)), str(grammar)
@@ -262,12 +264,12 @@ def _rows(
     return found
 
 
-def cell_in_row(part: pd.DataFrame, spread: str, log: bool) -> Cell:
+def cell_in_row(part: pd.DataFrame, spread: str, log: bool) -> TableCell:
     """Return the cell of some replicates; of ratios with their updates, and whether the checks were too coarse.
 
     Args:
         part: replicates of one row and grammar, in long form.
-        spread: a name of `icy.analysis.cells.SPREADS`.
+        spread: a name of `icy.analysis.table_cells.SPREADS`.
         log: whether to add the summary of ratios on the log scale, and their updates.
     """
     if part["measure"].iat[0] != "ratio":
@@ -276,7 +278,7 @@ def cell_in_row(part: pd.DataFrame, spread: str, log: bool) -> Cell:
     return with_updates(cell, part) if log else replace(cell, log=None)
 
 
-def _with_reference(cell: Cell, reference: Reference | None, ratio: bool) -> Cell:
+def _with_reference(cell: TableCell, reference: Reference | None, ratio: bool) -> TableCell:
     """Return a cell with its reference value; of two ratios that were cut, without their distance."""
     if reference is not None and ratio and both_cut(cell.mean, cell.seeds, cell.cut, reference.mean):
         reference = replace(reference, distance=math.nan)
@@ -315,7 +317,7 @@ def _sorted(rows: list[TableRow], grouped: Sequence[str], sort: str, grammars: S
     if what not in ("given", "model", "parameters", *grammars):
         raise unknown("order of rows", sort, ["given", "model", "parameters", *grammars])
 
-    def rank(row: TableRow) -> tuple[Any, ...]:
+    def rank(row: TableRow) -> SortKey:
         first, labels, cells = row
         if what == "model":
             return (first["model"],)
@@ -375,7 +377,7 @@ def _labelled(rows: list[TableRow], shown: Sequence[str], compares: bool) -> tup
     return labels[:-1], [(first, texts[:-1], cells) for first, texts, cells in rows]
 
 
-def parameter_counts(long: pd.DataFrame) -> pd.Series[Any]:
+def parameter_counts(long: pd.DataFrame) -> Series:
     """Return the number of parameters to show for each replicate: the papers' count under the preset `published`."""
     return long["parameters_published"].where(long["preset"].eq("published"), long["parameters"])
 
@@ -408,9 +410,7 @@ def _title(long: pd.DataFrame, varying: list[str]) -> str:
 
 def _notes(long: pd.DataFrame, spread: str) -> list[str]:
     """Return what the spread is, what daggers mean, and which runs failed."""
-    notes = []
-    if long["seed"].nunique() > 1:
-        notes.append(f"mean ± {SPREADS[spread][0]}")
+    notes = spread_note(long, spread)
     if long["cut"].any():
         for measure, part in long[long["cut"].astype(bool)].groupby("measure"):
             caps, budgets = (_several(part[name]) for name in ("cap", "max_updates"))
@@ -435,26 +435,15 @@ def _sides(long: pd.DataFrame) -> list[str]:
     ]
 
 
-def _chance(sizes: pd.Series[Any], otherwise: str) -> str:
+def _chance(sizes: Series, otherwise: str) -> str:
     """Return the accuracy by chance as text, if all sizes are one number; else `otherwise`."""
     known = sizes.dropna().astype(float).unique()
     return f"{1 / known[0]:.0%}" if len(known) == 1 else otherwise
 
 
-def _several(values: pd.Series[Any]) -> str:
+def _several(values: Series) -> str:
     """Return the different numbers of a column, in order; "" for none."""
     return ", ".join(f"{value:.10g}" for value in sorted(values.dropna().unique()))
-
-
-def failures(long: pd.DataFrame) -> list[str]:
-    """Return a note with the number of failed runs and their errors; nothing if none failed."""
-    failed = long[long["failed"].astype(bool)]
-    reasons = "; ".join(sorted(set(failed["error"].dropna().astype(str))))
-    return (
-        [f"{len(failed)} of {counted(len(long), 'run')} failed{': ' if reasons else ''}{reasons}"]
-        if len(failed)
-        else []
-    )
 
 
 def _notes_on_cells(rows: Sequence[TableRow], spread: str) -> list[str]:
@@ -462,7 +451,7 @@ def _notes_on_cells(rows: Sequence[TableRow], spread: str) -> list[str]:
     return [*_log_notes(rows, spread), *_updates_note(rows), *_coarse(rows), *_unfinished(rows)]
 
 
-def _log_cells(rows: Sequence[TableRow]) -> list[Cell]:
+def _log_cells(rows: Sequence[TableRow]) -> list[TableCell]:
     """Return the cells with something to say on the log scale: none if all are of one seed, which it would repeat."""
     cells = [cell for _, _, cells in rows for cell in cells.values()]
     found = [cell for cell in cells if cell.log is not None and not math.isnan(cell.log.centre)]
@@ -478,7 +467,7 @@ def _log_notes(rows: Sequence[TableRow], spread: str) -> list[str]:
     return [f"{LOG}: geometric mean, times or divided by its {LOG_SPREADS[spread]}{cut}"]
 
 
-def _counted_cells(rows: Sequence[TableRow]) -> list[Cell]:
+def _counted_cells(rows: Sequence[TableRow]) -> list[TableCell]:
     """Return the cells with known updates to the target."""
     return [cell for _, _, cells in rows for cell in cells.values() if not math.isnan(cell.updates)]
 
@@ -510,7 +499,7 @@ def _unfinished(rows: Sequence[TableRow]) -> list[str]:
     ]
 
 
-def compared_notes(compare: Any, references: Collection[Reference], spread: str) -> list[str]:
+def compared_notes(compare: Results | None, references: Collection[Reference], spread: str) -> list[str]:
     """Return what reference values and brackets mean, or that there are none; nothing if the table does not compare."""
     if compare is None:
         return []

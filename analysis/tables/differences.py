@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
+from icy.analysis.row_types import Facts, Series
 from icy.analysis.statistics import CONFIDENCE, Paired, log_summary
 from icy.config.protocols import BASELINE
 from icy.core.errors import IncompatibleError
@@ -24,7 +25,7 @@ RUN = ("first", "second", "difference", "first_cut", "second_cut")  # columns of
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ResultsComparison:
     """Two results, run by run and cell by cell.
 
     Attributes:
@@ -77,7 +78,7 @@ class Comparison:
         heads = [*about, *self.names, "second / first" if self._all_ratios() else "difference", "95 %", "by seed", "p"]
         if "difference" in heads and (self.cells["measure"] == "ratio").any():
             heads[heads.index("difference")] = "difference, or quotient (×)"
-        seeds: dict[Any, pd.DataFrame] = dict(iter(self.runs.groupby("cell")))
+        seeds: dict[Hashable, pd.DataFrame] = dict(iter(self.runs.groupby("cell")))
         lines = [
             [*(_shown(cell[name]) for name in about), *_line(cell, seeds[place])]
             for place, cell in self.cells.reset_index(drop=True).iterrows()
@@ -104,7 +105,9 @@ class Comparison:
         return "\n".join(self.said())
 
 
-def compare(first: Results, second: Results, names: tuple[str, str] = NAMES, apart: Sequence[str] = ()) -> Comparison:
+def compare(
+    first: Results, second: Results, names: tuple[str, str] = NAMES, apart: Sequence[str] = ()
+) -> ResultsComparison:
     """Hold two results against each other, run by run.
 
     Runs match in model, sizes, protocol, grammar, seed and kind of job; where several match, in their training too.
@@ -142,7 +145,7 @@ def compare(first: Results, second: Results, names: tuple[str, str] = NAMES, apa
     table = table.assign(p_holm=corrected(table))
     good = int((~one["failed"].astype(bool) & one["value"].notna()).sum())
     columns = [name for name in table if name not in (*NUMBERS, "identical")]
-    return Comparison(
+    return ResultsComparison(
         names,
         table[[*columns, *NUMBERS, "identical"]],
         pd.concat(runs, ignore_index=True),
@@ -151,7 +154,7 @@ def compare(first: Results, second: Results, names: tuple[str, str] = NAMES, apa
     )
 
 
-def _numbers(part: pd.DataFrame) -> dict[str, Any]:
+def _numbers(part: pd.DataFrame) -> Facts:
     """Return what is found of a cell."""
     found = paired_of(part)
     low, high = found.interval
@@ -172,7 +175,7 @@ def _centre(values: pd.Series[float], found: Paired) -> float:
     return log_summary(values.to_list(), [False] * len(values)).centre if found.log else float(values.mean())
 
 
-def _runs(part: pd.DataFrame, about: dict[str, Any], place: int) -> pd.DataFrame:
+def _runs(part: pd.DataFrame, about: Facts, place: int) -> pd.DataFrame:
     found = part[[*about, "seed"]].assign(
         cell=place, first=part["theirs"], second=part["ours"], difference=part["value"],
         first_cut=part["their_cut"], second_cut=part["our_cut"],
@@ -194,7 +197,7 @@ def _upwards(cells: pd.DataFrame) -> pd.Series[bool]:
     return cells["effect"] > cells["measure"].eq("ratio").astype(float)
 
 
-def _line(cell: pd.Series[Any], runs: pd.DataFrame) -> list[str]:
+def _line(cell: Series, runs: pd.DataFrame) -> list[str]:
     ratio = cell["measure"] == "ratio"
     interval = "" if pd.isna(cell["low"]) or cell["test"] != "t" else _interval(cell["low"], cell["high"], ratio)
     p = "" if pd.isna(cell["p_holm"]) else f"{cell['p_holm']:.2g}"

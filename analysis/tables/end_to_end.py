@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import pandas as pd
 
-from icy.analysis.cells import SPREADS, Cell, cell_of, checked_spread
-from icy.analysis.conventions import conventions_of, undefined_notes, with_reason
+from icy.analysis.metric_conventions import conventions_of, undefined_notes, with_reason
 from icy.analysis.order import in_order
+from icy.analysis.table_cells import TableCell, cell_of
 from icy.analysis.wording import LETTERS, heading, text_of
 from icy.config.settings import OPEN
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted
-from icy.records.load import Results, long_of
+from icy.records.load import Results
 from icy.records.long_table import ROW
 
-from .bias import compared_notes, failures
-from .compare import numbered, pair_references
-from .table import BiasTable
+from .bias import compared_notes
+from .by_setting import failures, results_in, spread_note
+from .printed_table import BiasTable
+from .references import numbered, pair_references
 
 MEASURE_LABELS = {  # of columns of the long table
     "sender_accuracy": "sender accuracy",
@@ -30,7 +30,7 @@ MEASURE_LABELS = {  # of columns of the long table
 }
 
 
-def end_to_end_table(results: Results, spread: str = "sd", *, compare: Any = None, compared: str = "") -> BiasTable:
+def end_to_end_table(results: Results, spread: str = "sd", *, compare: object = None, compared: str = "") -> BiasTable:
     """Make a table with a row per pair and measure, and a column per grammar of pre-training ("none" from scratch).
 
     Args:
@@ -43,14 +43,13 @@ def end_to_end_table(results: Results, spread: str = "sd", *, compare: Any = Non
         InvalidSettingError: another spread, or something else to compare with.
         UnknownNameError: no such published table.
     """
-    checked_spread(spread)
     if not isinstance(compare, str | None):
         raise InvalidSettingError("Games of pairs are compared with what was published, and with nothing else.")
-    long = numbered(long_of(results, empty=True))
+    long = numbered(results_in(results, spread))
     references = {} if compare is None else pair_references(long, compare)
     varying = [name for name in ROW if name != "model" and long[name].nunique(dropna=False) > 1]
     alike = columns_alike(long, varying)
-    rows: list[tuple[list[str], dict[str, Cell]]] = []
+    rows: list[tuple[list[str], dict[str, TableCell]]] = []
     for _, group in long.groupby(["model", *varying], sort=False, dropna=False):
         first = group.iloc[0]
         about = [str(first["model"]), *(text_of(first[name]) for name in alike), str(group["seed"].nunique())]
@@ -158,7 +157,7 @@ def _topsim_notes(long: pd.DataFrame) -> list[str]:
 
 
 def _notes(long: pd.DataFrame, spread: str) -> list[str]:
-    notes = [f"mean ± {SPREADS[spread][0]}"] if long["seed"].nunique() > 1 else []
+    notes = spread_note(long, spread)
     played = long[~long["failed"].astype(bool)]
     steps = sorted(played["steps"].dropna().unique())
     if steps:

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import pandas as pd
 
-from icy.analysis.cells import SPREADS, Cell, cell_of, cell_of_values, checked_spread
-from icy.analysis.conventions import of_columns, undefined_notes, with_reason
 from icy.analysis.literature.games import references
+from icy.analysis.metric_conventions import of_columns, undefined_notes, with_reason
+from icy.analysis.table_cells import SPREADS, TableCell, cell_of, cell_of_values, checked_spread
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted
-from icy.records.load import Results, long_of
+from icy.records.load import Results
 from icy.records.long_table import SYNONYMS
 
-from .bias import failures
-from .options import shown_settings, told_options, whole_text
-from .table import BiasTable, Line
+from .by_setting import failures, lines_of, results_in, setting_labels, spread_note, whole_text, with_options
+from .printed_table import BiasTable, Line
 
 SCORES = {  # columns of the long table, and their headings
     "accuracy": "accuracy",
@@ -60,7 +58,7 @@ CHANCE_NOTE = "the command icy metrics FOLDER --permutations 1000 gives chance a
 DECIMALS = 2
 
 
-def games_table(results: Results, spread: str = "sd", *, compare: Any = None, compared: str = "") -> BiasTable:
+def games_table(results: Results, spread: str = "sd", *, compare: object = None, compared: str = "") -> BiasTable:
     """Make a table with a row per game and pair of agents, and a column per score, over seeds.
 
     Args:
@@ -73,10 +71,9 @@ def games_table(results: Results, spread: str = "sd", *, compare: Any = None, co
         InvalidSettingError: another spread, or something else to compare with.
         UnknownNameError: no such published table of games.
     """
-    checked_spread(spread)
     if compare is not None and not isinstance(compare, str):
         raise InvalidSettingError("Games are compared with a published table (--compare cbm24/table1).")
-    long = with_settings(long_of(results, empty=True))
+    long = with_settings(results_in(results, spread))
     labels = _labels(long)
     shown = {name: said for name, said in SCORES.items() if _is_shown(long, name)}
     beside = references(compare) if compare else {}
@@ -103,18 +100,13 @@ def games_table(results: Results, spread: str = "sd", *, compare: Any = None, co
     )
 
 
-def _cell(part: pd.DataFrame, name: str, spread: str) -> Cell:
+def _cell(part: pd.DataFrame, name: str, spread: str) -> TableCell:
     return with_reason(cell_of(part.assign(value=part[name]), spread), part, name)
 
 
 def with_settings(long: pd.DataFrame) -> pd.DataFrame:
     """Return a long table of games with what its options say: `world`, and as `further` what no column says."""
-    told = [told_options(str(text)) for text in long["options"]]
-    world = [one.pop("world", "") for one in told]
-    for one in told:
-        for name in LABELS:
-            one.pop(name, None)
-    return long.assign(world=world, further=[", ".join(shown_settings(one)) for one in told])
+    return with_options(long, ["world"], LABELS)
 
 
 def _labels(long: pd.DataFrame) -> dict[str, str]:
@@ -123,8 +115,7 @@ def _labels(long: pd.DataFrame) -> dict[str, str]:
         varies -= {"distractors"}
     varies = varies - {"message_length"} if _alike(long) else varies | {"message_length"}
     found = {name: said for name, said in LABELS.items() if name in varies or name in ALWAYS}
-    found |= {"preset": "preset"} if long["preset"].nunique() > 1 else {}
-    return found | ({"further": "settings"} if (long["further"] != "").any() else {})
+    return found | setting_labels(long)
 
 
 def _alike(long: pd.DataFrame) -> bool:
@@ -145,7 +136,7 @@ def _row_of(part: pd.DataFrame) -> tuple[str, str, int, int, int]:
 
 
 def _further_notes(long: pd.DataFrame, spread: str) -> list[str]:
-    notes = [f"mean ± {SPREADS[spread][0]}"] if long["seed"].nunique() > 1 else []
+    notes = spread_note(long, spread)
     good = long[~long["failed"].astype(bool)]
     if len(good):
         steps = sorted({int(n) for n in good["steps"]})
@@ -184,10 +175,8 @@ def evaluation_table(rows: pd.DataFrame, spread: str = "sd", notes: Sequence[str
     varying |= {"game"} if "game" in rows and rows["game"].nunique() > 1 else set()
     names = [name for name in EVALUATED if name not in (*TRAINED, "game") or name in varying]
     shown = {name: said for name, said in SCORES.items() if rows[name].notna().any()}
-    lines: list[Line] = []
-    for key, part in rows.groupby(names, sort=False):
-        cells = {said: cell_of_values(part[name], spread) for name, said in shown.items()}
-        lines.append(([*(whole_text(value) or "-" for value in key), str(part["seed"].nunique())], cells))
+    lines = lines_of(rows, names, shown, lambda part, name: cell_of_values(part[name], spread))
+    lines = [([label or "-" for label in labels], cells) for labels, cells in lines]
     averaged = any(cell.seeds > 1 for _, cells in lines for cell in cells.values())
     several = [f"mean ± {SPREADS[spread][0]}"] if averaged else []
     headings = [*(LABELS.get(SYNONYMS.get(name, name), OTHERS.get(name, name)) for name in names), "seeds"]

@@ -9,15 +9,15 @@ import numpy as np
 import pandas as pd
 import scipy
 
-from icy.analysis.cells import EMPTY, Cell, Mark
 from icy.analysis.statistics import student
+from icy.analysis.table_cells import EMPTY, Mark, TableCell
 
 # Whether an architecture with a bias towards composition learns a grammar well (+1) or not (-1), after Perkins21's
 # tables 9 to 11: shuffled words are still words; proj, pairsum and rot leave none, and hol has no structure at all.
 WANTED = {"shuf": 1, "shufdet": 1, "proj": -1, "pairsum": -1, "rot": -1, "hol": -1}
 MIN_ROWS = 3  # in a column for one to be called the best
 SIGNIFICANCE = 0.05  # largest p-value at which rows count as different
-TableRow = tuple[pd.Series, list[str], dict[str, Cell]]  # first replicate of a row, its labels, its cells by grammar
+TableRow = tuple[pd.Series, list[str], dict[str, TableCell]]  # first replicate of a row, labels, cells by grammar
 
 
 def mark_ends(rows: list[TableRow], alike: Sequence[str], grammars: Sequence[str], spread: str) -> dict[str, str]:
@@ -27,7 +27,7 @@ def mark_ends(rows: list[TableRow], alike: Sequence[str], grammars: Sequence[str
         rows: of the table. Models without parameters are left out.
         alike: columns of the long table; only rows with equal values are compared.
         grammars: columns of the table.
-        spread: of the cells, a name of `icy.analysis.cells.SPREADS`.
+        spread: of the cells, a name of `icy.analysis.table_cells.SPREADS`.
 
     Returns:
         The arrow of every column with a mark: "↑" where large values are good, "↓" where small ones are.
@@ -49,7 +49,7 @@ def mark_ends(rows: list[TableRow], alike: Sequence[str], grammars: Sequence[str
     return {grammar: found.pop() for grammar, found in arrows.items() if len(found) == 1}
 
 
-def _mark_column(column: Sequence[dict[str, Cell]], grammar: str, wanted: int, spread: str, budget: bool) -> bool:
+def _mark_column(column: Sequence[dict[str, TableCell]], grammar: str, wanted: int, spread: str, budget: bool) -> bool:
     """Mark the best and the worst cell of a grammar; return whether there were enough cells, and they differed.
 
     Under a common budget, cut ratios differ: an end is marked only where no cut cell may lie beyond it.
@@ -69,7 +69,7 @@ def _mark_column(column: Sequence[dict[str, Cell]], grammar: str, wanted: int, s
     return True
 
 
-def _differ(cells: Sequence[Cell], spread: str) -> bool:
+def _differ(cells: Sequence[TableCell], spread: str) -> bool:
     """Return whether cells differ by more than their seeds do, by a one-way analysis of variance.
 
     Without it, the best model on hol, where all accuracies are at chance, would be a matter of luck.

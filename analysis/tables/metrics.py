@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pandas as pd
 
-from icy.analysis.cells import NOTED, SPREADS, Cell, cell_of_values, checked_spread
 from icy.analysis.order import in_order
+from icy.analysis.table_cells import NOTED, SPREADS, TableCell, cell_of_values, checked_spread
 from icy.core.conventions import read_conventions
 from icy.core.text import listed
 
-from .table import BiasTable
+from .printed_table import BiasTable
 
 FACTS = ("rows", "attributes", "length", "vocab_size")  # columns of `icy.metrics.evaluate` that describe a language
 
@@ -90,7 +90,7 @@ def _range(values: pd.Series[int]) -> str:
     return f"{low}" if low == high else f"{low}-{high}"
 
 
-def metric_cell(part: pd.DataFrame, column: str, spread: str) -> Cell:
+def metric_cell(part: pd.DataFrame, column: str, spread: str) -> TableCell:
     """Return the cell of a column of `icy.metrics.evaluate`, with its reasons and its permutation test."""
     why, note = (
         "; ".join(dict.fromkeys(text for text in part.get(f"{column}_{name}", ()) if isinstance(text, str) and text))

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from icy.analysis.order import in_order
+from icy.analysis.row_types import Facts
 from icy.analysis.statistics import Paired, holm, paired, pairs_needed, signs_needed, spread_limit
 from icy.config.protocols import BASELINE
 from icy.core.errors import IncompatibleError, InvalidSettingError, StoreError, UnknownNameError
@@ -20,13 +20,14 @@ from icy.records.load import ATLAS, Results, long_of
 from icy.records.long_table import ROW
 from icy.records.select import select
 
-from .compare import IDENTITY, matched_rows, numbered, training_differences
+from .references import IDENTITY, matched_rows, numbered, training_differences
 
 EACH = "each"  # in place of a model: every model is held against every other
 OWN = ("model", "options", "hidden_size")  # what belongs to a model, rather than to its setting
 SETTING = [name for name in ROW if name not in OWN]  # that two models share
 PAIRED_BY = ("grammar", "seed")  # of runs
 FEW_PAIRS = 10  # with fewer the spread of a pilot is hardly known
+PILOT = ("pairs", "one_cut", "both_cut", "effect", "bound", "spread")  # fields of `Paired`, and columns
 NEEDED = ("seeds", "seeds_holm", "seeds_cautious")  # columns of `seeds_needed`
 Differences = tuple[pd.DataFrame, list[tuple[str, ...]], int, str]
 
@@ -72,7 +73,7 @@ def paired_differences(
     return *_subtracted(rest, long[long["model"] == model], SETTING), model
 
 
-def _model_called(long: pd.DataFrame, name: Any) -> str | None:
+def _model_called(long: pd.DataFrame, name: object) -> str | None:
     """Return the one model of this name; None for what is no model's name, or a file or folder."""
     if not isinstance(name, str) or name == ATLAS or Path(name).exists():
         return None
@@ -178,21 +179,10 @@ def paired_tests(results: Results, other: Results = EACH) -> pd.DataFrame:
     rows = []
     for about, found in _cells(both):
         low, high = found.interval
-        fields = ("pairs", "one_cut", "both_cut", "effect", "bound", "spread", "test", "p")
-        rows.append({**about, "low": low, "high": high, **{name: getattr(found, name) for name in fields}})
-    order = [
-        *_cell_columns(both),
-        "pairs",
-        "one_cut",
-        "both_cut",
-        "effect",
-        "bound",
-        "low",
-        "high",
-        "spread",
-        "test",
-        "p",
-    ]
+        rows.append(
+            {**about, "low": low, "high": high, **{name: getattr(found, name) for name in (*PILOT, "test", "p")}}
+        )
+    order = [*_cell_columns(both), *PILOT[:-1], "low", "high", "spread", "test", "p"]
     table = pd.DataFrame(rows, columns=order)
     return table.assign(effect=table["effect"].round(12), p_holm=corrected(table))
 
@@ -206,12 +196,12 @@ def corrected(tests: pd.DataFrame) -> pd.Series[float]:
 _CELL = ["model", "representation", "meanings", "protocol", "measure", "grammar"]
 
 
-def _cells(both: pd.DataFrame) -> list[tuple[dict[str, Any], Paired]]:
+def _cells(both: pd.DataFrame) -> list[tuple[Facts, Paired]]:
     """Return the comparison of every cell but concat's, with what tells it from others."""
     return [(about, paired_of(part)) for about, part in cells_of(both) if about["grammar"] != BASELINE]
 
 
-def cells_of(both: pd.DataFrame) -> list[tuple[dict[str, Any], pd.DataFrame]]:
+def cells_of(both: pd.DataFrame) -> list[tuple[Facts, pd.DataFrame]]:
     """Split `paired_differences` into cells: what tells each from others, and its replicates."""
     names, found = _cell_columns(both), []
     for _, row in numbered(both).groupby("row", sort=False):
@@ -276,9 +266,7 @@ def seeds_needed(
     return pd.DataFrame([_needed(*one, power, alpha, tests[of], asked) for one, of in zip(found, family, strict=True)])
 
 
-def _needed(
-    about: dict[str, Any], found: Paired, power: float, alpha: float, tests: int, asked: float | None
-) -> dict[str, Any]:
+def _needed(about: Facts, found: Paired, power: float, alpha: float, tests: int, asked: float | None) -> Facts:
     """Return a row of `seeds_needed`."""
     effect = asked if asked is not None else _log(found) if not found.bound else math.nan
     limit = spread_limit(found.spread, found.told)
@@ -288,7 +276,7 @@ def _needed(
         seeds = [signs_needed(alpha / n) for n in (1, tests)]
     return {
         **{name: value for name, value in about.items() if name != "model"},
-        **{name: getattr(found, name) for name in ("pairs", "one_cut", "both_cut", "effect", "bound", "spread")},
+        **{name: getattr(found, name) for name in PILOT},
         **dict(zip(NEEDED, (*seeds, cautious), strict=True)),
         "remark": _remark(found, seeds[0], asked is not None),
     }

@@ -1,26 +1,24 @@
-"""S2B as tables: scores of players, metrics of their languages and of stimuli."""
+"""S2B as tables: scores of players and of trained agents, metrics of their languages and of stimuli."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import partial
 
 import pandas as pd
 
-from icy.analysis.cells import SPREADS, Cell, cell_of, cell_of_values, checked_spread
-from icy.analysis.conventions import of_columns
 from icy.analysis.literature.catalogue import published
+from icy.analysis.metric_conventions import of_columns
+from icy.analysis.table_cells import SPREADS, TableCell, cell_of, cell_of_values, checked_spread
 from icy.config.presets import OLD_PRESETS
 from icy.core.conventions import read_conventions
-from icy.core.errors import InvalidSettingError
 from icy.core.text import counted
-from icy.records.load import Results, long_of
+from icy.records.load import Results
 
-from .bias import failures
+from .by_setting import failures, lines_of, results_in, setting_labels, spread_note, with_options
 from .metrics import chance_note, metric_cell, reasons, shown_columns
-from .options import shown_settings, told_options, whole_text
-from .table import BiasTable, Line
+from .printed_table import BiasTable, Line
 
 QUERY, DEAF = "query", "deaf"
 HEADINGS = {  # of the measures of `icy.s2b.Evaluation.table`
@@ -109,7 +107,7 @@ def _published(name: str, measure: str, games: Sequence[tuple[int, int]], labels
     return [
         (
             [f"{row['agent']} (MetaRG24)", str(row["shots"]), str(row["samples"]), *labels, str(row["n"])],
-            {QUERY: Cell(row["mean"], row["error"], row["n"], cut=0, failed=0)},
+            {QUERY: TableCell(row["mean"], row["error"], row["n"], cut=0, failed=0)},
         )
         for row in there.to_dict("records")
     ]
@@ -129,7 +127,7 @@ RECONSTRUCTED = "reconstructed"
 GAME = {"values": "V", "shots": "S", "samples": "O", "distractors": "K"}
 
 
-def training_table(results: Results, spread: str = "sd", *, compare: Any = None, compared: str = "") -> BiasTable:
+def training_table(results: Results, spread: str = "sd", *, compare: object = None, compared: str = "") -> BiasTable:
     """Make a table with a row per trained agent and game, and a column per measure, over seeds.
 
     Args:
@@ -141,40 +139,26 @@ def training_table(results: Results, spread: str = "sd", *, compare: Any = None,
     Raises:
         InvalidSettingError: another spread, or something to compare with.
     """
-    checked_spread(spread)
-    if compare is not None:
-        raise InvalidSettingError("Trained agents are compared with nothing yet; leave out compare (--compare).")
-    long = long_of(results, empty=True)
-    long = long.assign(preset=long["preset"].replace(dict(OLD_PRESETS)))
-    told = [told_options(str(text)) for text in long["options"]]
-    long = long.assign(values=[one.pop("values", "") for one in told])
-    shown = [name for name in GAME if name == "values" or long[name].notna().any()]
-    for one in told:
-        for name in GAME:
-            one.pop(name, None)
-    long = long.assign(further=[", ".join(shown_settings(one)) for one in told])
-    labels = {"model": "agent", "grammar": "speaker", **{name: GAME[name] for name in shown}}
-    labels |= {"preset": "preset"} if long["preset"].nunique() > 1 else {}
-    labels |= {"further": "settings"} if (long["further"] != "").any() else {}
+    long = results_in(results, spread, compare, "Trained agents are compared with nothing yet")
+    shown = {name: heading for name, heading in GAME.items() if name == "values" or long[name].notna().any()}
+    long = with_options(long.assign(preset=long["preset"].replace(dict(OLD_PRESETS))), ["values"], GAME)
+    labels = {"model": "agent", "grammar": "speaker", **shown, **setting_labels(long)}
     further = {RECONSTRUCTED: RECONSTRUCTED, **LEARNED}
     headings = TRAINED | {name: said for name, said in further.items() if name in long and long[name].notna().any()}
-    lines: list[Line] = []
-    for key, part in long.groupby(list(labels), sort=False, dropna=False):
-        cells = {
-            shown: cell_of(part.assign(value=100 * part[name].astype(float)), spread)
-            for name, shown in headings.items()
-        }
-        lines.append(([*map(whole_text, key), str(part["seed"].nunique())], cells))
     return BiasTable(
         "trained agents",
         [*labels.values(), "seeds"],
         list(headings.values()),
-        lines,
+        lines_of(long, labels, headings, partial(_percent, spread=spread)),
         _training_notes(long, list(headings), spread),
         decimals=1,
         spread=spread,
         conventions=of_columns(long, headings, "s2b"),
     )
+
+
+def _percent(part: pd.DataFrame, name: str, spread: str) -> TableCell:
+    return cell_of(part.assign(value=100 * part[name].astype(float)), spread)
 
 
 def _training_notes(long: pd.DataFrame, shown: Sequence[str], spread: str) -> list[str]:
@@ -193,14 +177,57 @@ def _training_notes(long: pd.DataFrame, shown: Sequence[str], spread: str) -> li
             notes.append(
                 f"{LEARNED[ACQUIRED]}: ease of acquisition, what new listeners of the language read in the query"
             )
-    if long["seed"].nunique() > 1:
-        notes.append(f"mean ± {SPREADS[spread][0]}")
+    notes += spread_note(long, spread)
     played = long[~long["failed"].astype(bool)]
     if len(played):
         least, most = (counted(int(n), "update") for n in (played["steps"].min(), played["steps"].max()))
         notes.append(f"after {least}" if least == most else f"after {least} to {most}")
         notes.append(f"observations: {played['observations'].mean():.0f} on average")
     return [*notes, *failures(long)]
+
+
+RECALLED = {  # columns of the long table of agents of the recall task, in per cent, and their headings
+    "value": "second shot",
+    "first_shot": "first shot",
+    "chance": "chance",
+    "no_memory": "no memory",
+    "one_game": "one game",
+    "reconstructed": "reconstructed",
+}
+
+
+def recall_table(results: Results, spread: str = "sd", *, compare: object = None, compared: str = "") -> BiasTable:
+    """Make a table with a row per agent and representation of stimuli, and a column per measure, over seeds.
+
+    Args:
+        results: of trainings in the recall task (`icy s2b recall`).
+        spread: "sd", "sem" or "ci95".
+        compare: None, as there is nothing to compare with.
+        compared: likewise.
+
+    Raises:
+        InvalidSettingError: another spread, or something to compare with.
+    """
+    refusal = "Agents of the recall task are compared with nothing"
+    long = with_options(results_in(results, spread, compare, refusal))
+    labels = {"model": "agent", "grammar": "stimuli", **setting_labels(long)}
+    headings = {name: said for name, said in RECALLED.items() if name in long and long[name].notna().any()}
+    lines = lines_of(long, labels, headings, partial(_percent, spread=spread))
+    notes = [
+        "second shot, first shot: accuracy, %, means over episodes; chance: of all answers at random",
+        "no memory: an agent that always gives the answer that is right most often; one game: an agent that remembers "
+        "the present stimulus alone (in episodes of the same evaluation)",
+        "stimuli: ohe, one-hot; scs, continuous",
+        *spread_note(long, spread),
+    ]
+    played = long[~long["failed"].astype(bool)]
+    for name, part in played.groupby("model", sort=False):
+        updates, seen = int(part["steps"].max()), part["observations"].mean()
+        notes.append(f"{name}: {counted(updates, 'update')}, {seen:.0f} observations on average")
+    return BiasTable(
+        "recall", [*labels.values(), "seeds"], list(headings.values()), lines, [*notes, *failures(long)], decimals=1,
+        spread=spread,
+    )  # fmt: skip
 
 
 def scores_table(

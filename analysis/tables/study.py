@@ -3,35 +3,23 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from icy.analysis.cells import Cell, cell_of, checked_spread, finite, p_text
 from icy.analysis.literature.people import PUBLISHED
 from icy.analysis.order import in_order
-from icy.analysis.people import (
-    Interval,
-    chance_p,
-    cluster_bootstrap,
-    equivalence_p,
-    exact_interval,
-    permutation_p,
-    printed,
-)
-from icy.analysis.statistics import holm
+from icy.analysis.people import chance_p, cluster_bootstrap, equivalence_p, exact_interval, permutation_p, printed
+from icy.analysis.row_types import Facts, Row, Series
+from icy.analysis.statistics import Values, holm
+from icy.analysis.table_cells import TableCell, cell_of, finite, p_text
 from icy.analysis.wording import text_of
 from icy.config.protocols import BASELINE
-from icy.core.errors import InvalidSettingError
 from icy.core.text import counted
-from icy.records.load import Results, long_of
+from icy.records.load import Results
 
-from .bias import failures
-from .table import BiasTable, Line
+from .by_setting import FURTHER, failures, results_in, with_options
+from .printed_table import BiasTable, Line
 
 AGENT = ["agent_kind", "agent", "protocol", "preset", "dataset"]  # columns that tell rows of the report apart
 KINDS = ("published", "human", "simulated", "model")  # in the order of the report
@@ -72,7 +60,7 @@ def study_report(rows: pd.DataFrame, seed: int = 0, margin: float = MARGIN) -> p
     return report.loc[order.sort_values([*order], kind="stable").index].reset_index(drop=True)
 
 
-def _cell(part: pd.DataFrame, seed: int) -> dict[str, Any]:
+def _cell(part: pd.DataFrame, seed: int) -> Facts:
     """Return the statistics of one agent on one grammar."""
     held_out = _of(part, EXACT, HELD_OUT)
     if (part["agent_kind"] == PUBLISHED).any():
@@ -94,7 +82,7 @@ def _cell(part: pd.DataFrame, seed: int) -> dict[str, Any]:
     }
 
 
-def _published_cell(part: pd.DataFrame, held_out: pd.DataFrame) -> dict[str, Any]:
+def _published_cell(part: pd.DataFrame, held_out: pd.DataFrame) -> Facts:
     """Return what is known of a published cell: counts, and what is printed."""
     of_game = part[part["split"] == "game"].set_index("metric")["value"]
     row = held_out.iloc[0]
@@ -145,8 +133,8 @@ class _Pair:
         paired: whether they are pairs, of one instance each.
     """
 
-    ours: np.ndarray[Any, np.dtype[np.float64]]
-    theirs: np.ndarray[Any, np.dtype[np.float64]]
+    ours: Values
+    theirs: Values
     paired: bool
 
 
@@ -213,15 +201,15 @@ def _tells(report: pd.DataFrame, name: str) -> bool:
     return name == "agent" or report[name].nunique(dropna=False) > 1
 
 
-def _range_of(games: pd.Series[Any]) -> str:
+def _range_of(games: Series) -> str:
     least, most = int(games.min()), int(games.max())
     return str(least) if least == most else f"{least}-{most}"
 
 
-def _report_cell(row: Mapping[Any, Any], value: str) -> Cell:
+def _report_cell(row: Row, value: str) -> TableCell:
     half = (row["high"] - row["low"]) / 2 if value == "accuracy" and finite(row["low"]) is not None else math.nan
     p = row.get("p_holm", math.nan) if value == "accuracy" else math.nan
-    return Cell(float(row[value]), float(half), int(row["games"]), 0, 0, p=float(p))
+    return TableCell(float(row[value]), float(half), int(row["games"]), 0, 0, p=float(p))
 
 
 def _report_notes(report: pd.DataFrame, value: str) -> list[str]:
@@ -250,7 +238,7 @@ def contrasts_table(report: pd.DataFrame) -> pd.DataFrame:
 # -- simulated games as they are filed ---------------------------------------------------------------------------------
 
 
-def simulated_table(results: Results, spread: str = "sd", *, compare: Any = None, compared: str = "") -> BiasTable:
+def simulated_table(results: Results, spread: str = "sd", *, compare: object = None, compared: str = "") -> BiasTable:
     """Make a table of simulated games: a row per player, dataset and protocol, a column per grammar, over instances.
 
     Args:
@@ -262,12 +250,8 @@ def simulated_table(results: Results, spread: str = "sd", *, compare: Any = None
     Raises:
         InvalidSettingError: another spread, or something to compare with.
     """
-    checked_spread(spread)
-    if compare is not None:
-        raise InvalidSettingError("Simulated games are compared by `icy study report`; leave out compare (--compare).")
-    long = long_of(results, empty=True)
-    long = long.assign(dataset=[_option(text, "dataset") for text in long["options"]])
-    long = long.assign(further=[_further(text) for text in long["options"]])
+    long = results_in(results, spread, compare, "Simulated games are compared by `icy study report`")
+    long = with_options(long, ["dataset"], ["protocol"])
     labels = {
         "dataset": "dataset",
         "model": "player",
@@ -276,7 +260,7 @@ def simulated_table(results: Results, spread: str = "sd", *, compare: Any = None
         "protocol": "protocol",
         "preset": "preset",
         "most": "most",
-        "further": "settings",
+        FURTHER: "settings",
     }
     shown = [name for name in labels if name in ("dataset", "model") or long[name].nunique() > 1]  # of senders alone
     lines: list[Line] = []
@@ -299,24 +283,3 @@ def _games_note(long: pd.DataFrame) -> str:
     games = counted(len(long), "game")
     trained = long["trained"].mean() if "trained" in long and len(long) else math.nan
     return games if math.isnan(trained) else f"{games}; {100 * trained:.0f} % of the other items are right"
-
-
-def _option(text: object, name: str) -> str:
-    found = re.search(rf"(?:^|, ){re.escape(name)}=([^,]*)", str(text))
-    return found[1] if found else ""
-
-
-def _further(text: object) -> str:
-    """Return the options of a player without what has a column of its own."""
-    parts = [part for part in re.split(r", (?=[\w.]+=)", str(text)) if part]
-    return ", ".join(part for part in parts if not part.startswith(("dataset=", "protocol=")))
-
-
-def interval_of(row: Mapping[str, Any]) -> Interval:
-    """Return the accuracy of a row of the report with its interval."""
-    return Interval(*(float(row[name]) for name in ("accuracy", "low", "high")))
-
-
-def study_agents(report: pd.DataFrame) -> Sequence[str]:
-    """Return the agents of a report, in its order."""
-    return list(dict.fromkeys(report["agent"]))

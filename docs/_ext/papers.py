@@ -28,7 +28,7 @@ KINDS = {  # of the registry: the command that uses an entry, and the page that 
     "metric": ("icy metrics concat --metric {}", "metrics"),
     "speaker": ("icy s2b eval --speaker {}", "s2b"),
     "listener": ("icy s2b eval --listener {}", "s2b"),
-    CORE: ("icy s2b train --core {}", "s2b-agents"),
+    CORE: ("icy s2b train --core {}", "s2b-cores"),
     WORLD: ("icy games train --world {}", "games-worlds"),
     PERCEPTION: ("icy games train --perception {}", "games-worlds"),
     STUDY_PLAYER: ("icy study simulate --player {}", "study"),

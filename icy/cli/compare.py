@@ -62,7 +62,7 @@ class Comparison:
                     "ranks and neighbours as tables."
                 )
             return cls(_atlas_for(compare, plan, path), plot=path)
-        from icy.analysis.tables.compare import compared_with
+        from icy.analysis.tables.references import compared_with
 
         return cls(None, *compared_with(compare))
 

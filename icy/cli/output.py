@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from icy.analysis.tables.table import BiasTable
+    from icy.analysis.tables.printed_table import BiasTable
 
 
 Rows = Sequence[Sequence[Any]]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from icy.analysis.literature.catalogue import PublishedTable
     from icy.analysis.literature.verdicts import Verdict
-    from icy.analysis.tables.table import BiasTable
+    from icy.analysis.tables.printed_table import BiasTable
 
 
 AGENTS = {"model": "agent", "grammar": "game"}  # headings of what stands in for models and grammars

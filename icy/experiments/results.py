@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from torch.nn import Module
 
     import icy.metrics
-    from icy.analysis.tables.table import BiasTable
+    from icy.analysis.tables.printed_table import BiasTable
 
 
 MOST_NAMED = 5  # replicates in an error

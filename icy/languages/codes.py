@@ -1,17 +1,18 @@
 """Discrete variables: values numbered from 0 without gaps."""
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 from jaxtyping import Int64, Real, Shaped
 from numpy.typing import NDArray
 
+from .containers import Array
+
 Codes = Int64[NDArray[np.int64], " batch"]  # values of a discrete variable, numbered from 0 without gaps, [N]
-Weights = Real[NDArray[Any], " batch"]  # how often each row counts, [N] positive numbers: integers if all are whole
+Weights = Real[Array, " batch"]  # how often each row counts, [N] positive numbers: integers if all are whole
 
 
-def number(values: Shaped[NDArray[Any], " batch"]) -> Codes:
+def number(values: Shaped[Array, " batch"]) -> Codes:
     """Number values from 0 in sorted order, without gaps: [N] -> [N]."""
     codes: Codes = np.unique(values, return_inverse=True)[1].astype(np.int64).ravel()
     return codes
@@ -37,6 +38,6 @@ def together(*variables: Codes) -> Codes:
     return joint
 
 
-def mean_of_rows(values: Shaped[NDArray[Any], "batch ..."], weights: Weights | None) -> Shaped[NDArray[Any], "..."]:
+def mean_of_rows(values: Shaped[Array, "batch ..."], weights: Weights | None) -> Shaped[Array, "..."]:
     """Return the mean of values over the rows, [N, ...] -> [...]."""
     return np.asarray(values.mean(0) if weights is None else np.average(values, 0, weights))

@@ -5,12 +5,24 @@ from __future__ import annotations
 import numbers
 from collections.abc import Iterable
 from enum import Enum
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from icy.core.errors import InvalidSettingError
+
+Container: TypeAlias = Any
+"""A list, tuple, array, tensor, data frame, series or table of any library, which `unpacked` reads."""
+
+Array: TypeAlias = NDArray[Any]
+"""Numbers, or texts, of any type and shape."""
+
+Values: TypeAlias = list[Any]
+"""Plain values: whole numbers, floats, texts, None where a value is missing, lists of these, and hashable objects."""
+
+Entries: TypeAlias = Array | Values
+"""The entries of a container, one per row."""
 
 PLAIN = frozenset((int, str))  # types that need no conversion
 MISSING_TYPES = ("NAType", "NaTType", "MaskedConstant")
@@ -26,7 +38,7 @@ def is_missing(value: object) -> bool:
         return False
 
 
-def unpacked(given: Any, what: str) -> NDArray[Any] | list[Any]:
+def unpacked(given: Container, what: str) -> Entries:
     """Return the entries of a container as an array of numbers without NaN, or else as a list of plain values.
 
     Args:
@@ -102,7 +114,7 @@ def plain(value: Any) -> Any:
     return value
 
 
-def _numbers(given: Any) -> NDArray[Any] | None:
+def _numbers(given: Container) -> Array | None:
     """Return an array of numbers without NaN; None if there are other values."""
     if hasattr(given, "detach"):
         if getattr(given, "is_nested", False):
@@ -131,11 +143,11 @@ def _numbers(given: Any) -> NDArray[Any] | None:
     return None
 
 
-def _other_dtypes(frame: Any) -> set[str]:
+def _other_dtypes(frame: Container) -> set[str]:
     return {str(dtype) for dtype in frame.dtypes if not isinstance(dtype, np.dtype)}
 
 
-def of_tensor(tensor: Any) -> NDArray[Any]:
+def of_tensor(tensor: Container) -> Array:
     """Return a tensor as an array, wherever it is and however it is stored."""
     import torch
 
@@ -146,11 +158,11 @@ def of_tensor(tensor: Any) -> NDArray[Any]:
         held = held.to_dense()
     if held.dtype.is_floating_point and held.dtype not in (torch.float16, torch.float32, torch.float64):
         held = held.float()
-    array: NDArray[Any] = held.cpu().resolve_conj().numpy()
+    array: Array = held.cpu().resolve_conj().numpy()
     return array
 
 
-def _listed(given: Any) -> list[Any]:
+def _listed(given: Container) -> Values:
     """Return the entries of a container."""
     if hasattr(given, "detach"):
         return list(given.unbind()) if given.is_nested else list(of_tensor(given).tolist())

@@ -18,12 +18,12 @@ from icy.core.text import counted
 
 from . import storage
 from .meanings import MeaningSpace
+from .storage import Card, IntegerArray
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-IntegerArray = NDArray[np.integer[Any]]
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -79,9 +79,7 @@ class Language:
     # -- from senders, tables and files -------------------------------------------------------------------------
 
     @classmethod
-    def spoken(
-        cls, space: MeaningSpace, messages: NDArray[np.integer[Any]], vocab_size: int, *, name: str, seed: int
-    ) -> Language:
+    def spoken(cls, space: MeaningSpace, messages: IntegerArray, vocab_size: int, *, name: str, seed: int) -> Language:
         """Make a language of what a sender says.
 
         Args:
@@ -234,7 +232,7 @@ class Language:
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise StoreError(f"'{file}' is not an icy language, or is damaged: {error}") from error
 
-    def _card(self) -> dict[str, Any]:
+    def _card(self) -> Card:
         return {
             "space": str(self.space),
             "vocab_size": self.vocab_size,

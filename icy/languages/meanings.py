@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +13,8 @@ from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError
 from icy.core.memory import available_memory, require_memory, too_large
 from icy.core.text import counted
+
+from .containers import Array
 
 IntArray = NDArray[np.int64]
 MAX_LOG2_SIZE = 62  # meanings are numbered by 64-bit integers
@@ -188,7 +189,7 @@ def _guess(text: str) -> str:
     return ""
 
 
-def _whole(given: ArrayLike, what: str) -> NDArray[Any]:
+def _whole(given: ArrayLike, what: str) -> Array:
     array = np.asarray(given)
     if array.size == 0:
         return array.astype(np.int64)

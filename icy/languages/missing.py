@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from icy.core.errors import InvalidSettingError, quoted
 
+from .containers import Entries
 from .rule import Rule
-
-Entries = NDArray[Any] | list[Any]
 
 
 def without_missing(
@@ -50,7 +47,7 @@ def without_missing(
     return kept[0], _some(messages, left), kept[2], replace(rule, place=lambda row: rule.place(left[row]))
 
 
-def _has_gap(entry: Any, padded: bool = False) -> bool:
+def _has_gap(entry: object, padded: bool = False) -> bool:
     """Return whether an entry is missing or holds a missing value; at its ends none that pads a message."""
     if not isinstance(entry, list):
         return entry is None
@@ -60,7 +57,7 @@ def _has_gap(entry: Any, padded: bool = False) -> bool:
     return any(map(_has_gap, entry))
 
 
-def _refusal(entry: Any, row: int, side: int, rule: Rule) -> str:
+def _refusal(entry: object, row: int, side: int, rule: Rule) -> str:
     """Return a sentence with the place of the missing value and the possible remedies."""
     what, instead = (
         ("value", "or give a value that is not known a name of its own"),

@@ -44,9 +44,9 @@ class Rule:
     """
 
     tokens: str = "auto"
-    eos: Any = None
-    start: Any = None
-    pad: Any = None
+    eos: object = None
+    start: object = None
+    pad: object = None
     one_hot: int | str | Sequence[int] | None = None
     argmax: bool | None = None
     missing: str = "refuse"

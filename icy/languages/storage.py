@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ CSV_HEAD = "# icy language "
 PARQUET_KEY = b"icy language"
 FIRST_LETTER = ord("a")
 log = logging.getLogger(__name__)
+F = TypeVar("F")  # a reader or writer
 MOST_LETTERS = 26
 
 
@@ -88,11 +89,10 @@ def reading(sentence: str) -> Iterator[None]:
         raise StoreError(f"{sentence}: {first}.") from error
 
 
-def _of_suffix(path: Path, known: dict[str, Any]) -> Callable[..., Any]:
+def _of_suffix(path: Path, known: dict[str, F]) -> F:
     if path.suffix.lower() not in known:
         raise StoreError(f"A language is stored as {', '.join(known)}; '{path.name}' ends in none of these.")
-    found: Callable[..., Any] = known[path.suffix.lower()]
-    return found
+    return known[path.suffix.lower()]
 
 
 # -- parquet -------------------------------------------------------------------------------------------------------

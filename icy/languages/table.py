@@ -2,7 +2,7 @@
 
 import numbers
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -17,7 +17,7 @@ from icy.core.memory import require_memory
 from icy.core.text import counted
 
 from .codes import Codes, number, together
-from .containers import unpacked
+from .containers import Array, Container, unpacked
 from .language import Language
 from .missing import without_missing
 from .rule import Names, Rule, sorted_names
@@ -47,12 +47,12 @@ class Table:
         phrases: whether meanings are phrases: a concept means the same at any place.
     """
 
-    meanings: Real[NDArray[Any], "meaning attr"]  # as many as messages, which `of` checks
+    meanings: Real[Array, "meaning attr"]  # as many as messages, which `of` checks
     messages: Int64[NDArray[np.int64], "message length"]
     value_names: tuple[Names | None, ...] = ()
     token_names: Names | None = None
     vocab_size: int = 0
-    weights: Real[NDArray[Any], " batch"] | None = None
+    weights: Real[Array, " batch"] | None = None
     drawn_from: Codes | None = None
     name: str = ""
     read_as: str = ""
@@ -63,12 +63,12 @@ class Table:
     @classmethod
     def of(
         cls,
-        meanings: Any,
-        messages: Any = None,
+        meanings: Container,
+        messages: Container = None,
         *,
-        eos: Any = None,
+        eos: object = None,
         vocab_size: int | None = None,
-        weights: Any = None,
+        weights: Container = None,
         **reading: Any,
     ) -> "Table":
         """Build a table from meanings and messages in any container.
@@ -194,7 +194,7 @@ class Table:
                 f"{metric} is about discrete attributes, and these meanings are real numbers; put them into classes."
             )
 
-    def rows(self, which: Shaped[NDArray[Any], " batch"]) -> "Table":
+    def rows(self, which: Shaped[Array, " batch"]) -> "Table":
         """Return the table of the given rows; each remembers the original row that it is a copy of."""
         source = np.arange(len(self)) if self.drawn_from is None else self.drawn_from
         part = {"meanings": self.meanings[which], "messages": self.messages[which]}
@@ -310,7 +310,7 @@ class Table:
             value_names=None if all(of_one == plain for of_one in names) else names,
         )
 
-    def _weighted_by(self, given: Any, rule: Rule) -> "Table":
+    def _weighted_by(self, given: Container, rule: Rule) -> "Table":
         """Return the table with weights, without the rows with weight 0 and the tokens that only these have."""
         held = unpacked(given, "Weights")
         require_one_each(held, len(self))
@@ -348,7 +348,7 @@ def _rule(**options: Any) -> Rule:
     return Rule(**options)
 
 
-def _of_one(given: Any, rule: Rule, reading: Mapping[str, Any]) -> Table:
+def _of_one(given: object, rule: Rule, reading: Iterable[str]) -> Table:
     """Build a table from one object that holds both meanings and messages."""
     if not isinstance(given, (Table, Language)):
         raise InvalidSettingError("Give meanings and messages, or one Language that has both.")
@@ -362,7 +362,7 @@ def _of_one(given: Any, rule: Rule, reading: Mapping[str, Any]) -> Table:
     return Table(given.space.all(), messages, names, vocab_size=given.vocab_size, name=given.name).without(rule)
 
 
-def _of_two(meanings: Any, messages: Any, weights: Any, rule: Rule) -> Table:
+def _of_two(meanings: Container, messages: Container, weights: Container, rule: Rule) -> Table:
     """Build a table of a container of meanings, or None, and one of messages."""
     one_column = hasattr(messages, "iloc") and getattr(messages, "ndim", 1) == 2 and messages.shape[1] == 1
     said = unpacked(messages.iloc[:, 0] if one_column else messages, "Messages")

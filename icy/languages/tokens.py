@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Int64
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from icy.core.errors import InvalidSettingError, quoted
 from icy.core.text import listed
 
-from .containers import plain
+from .containers import Array, Entries, Values, plain
 from .rule import LARGEST, Names, Rule, sorted_names
 from .texts import DECIMAL, split
 
@@ -38,7 +38,7 @@ class Messages:
     removed: tuple[int, ...] = ()
 
 
-def read_messages(given: NDArray[Any] | list[Any], rule: Rule) -> Messages:
+def read_messages(given: Entries, rule: Rule) -> Messages:
     """Read messages by the rule.
 
     Args:
@@ -80,7 +80,12 @@ def read_messages(given: NDArray[Any] | list[Any], rule: Rule) -> Messages:
 
 
 def cut(
-    tokens: Tokens, lengths: NDArray[np.int64], names: Names | None, rule: Rule, spelling: str = "", known: Any = ()
+    tokens: Tokens,
+    lengths: NDArray[np.int64],
+    names: Names | None,
+    rule: Rule,
+    spelling: str = "",
+    known: Sequence[int] = (),
 ) -> Messages:
     """Remove the tokens that begin, end and fill messages, which `rule` names.
 
@@ -98,7 +103,7 @@ def cut(
     columns = np.arange(tokens.shape[1])
     removed = list(known)
 
-    def numbered(token: Any, what: str) -> int | None:
+    def numbered(token: object, what: str) -> int | None:
         number = _number_of(token, names)
         if number is not None and number in (*known, *removed):  # as the token that ends messages also fills them
             return None
@@ -141,7 +146,7 @@ def cut(
 # -- one entry per message -------------------------------------------------------------------------------------------
 
 
-def _of_array(given: NDArray[Any], rule: Rule) -> tuple[NDArray[Any], NDArray[np.int64], str]:
+def _of_array(given: Array, rule: Rule) -> tuple[Array, NDArray[np.int64], str]:
     """Return an array of numbers as tokens, [N, S], the lengths of messages, [N], and how tokens were written."""
     if given.ndim in (2, 3) and given.shape[-1] and (rule.argmax or (given.ndim == 3 and _one_hot_or_empty(given))):
         vectors = given if given.ndim == 3 else given[:, None]
@@ -166,7 +171,7 @@ def _of_array(given: NDArray[Any], rule: Rule) -> tuple[NDArray[Any], NDArray[np
     return tokens, np.full(len(tokens), tokens.shape[1]), spelling
 
 
-def _whole(given: NDArray[Any], rule: Rule) -> NDArray[Any]:
+def _whole(given: Array, rule: Rule) -> Array:
     """Return floats that are whole numbers as such; refuse others."""
     if not np.isfinite(given).all():
         raise InvalidSettingError("Some tokens are infinite, and tokens are whole numbers from 0, or names.")
@@ -185,25 +190,25 @@ def _real_tokens(token: object, where: str) -> InvalidSettingError:
     )
 
 
-def is_one_hot(vectors: NDArray[Any]) -> bool:
+def is_one_hot(vectors: Array) -> bool:
     """Return whether every vector has a single 1 and otherwise 0."""
     return bool(((vectors == 0) | (vectors == 1)).all() and (vectors.sum(-1) == 1).all())
 
 
-def _one_hot_or_empty(vectors: NDArray[Any]) -> bool:
+def _one_hot_or_empty(vectors: Array) -> bool:
     """Return whether vectors [N, S, V] have a single 1, or are zero after the end of a message."""
     said = (vectors != 0).any(-1)
     return bool(said[:, :1].all()) and is_one_hot(vectors[said])
 
 
-def looks_one_hot(messages: NDArray[Any]) -> bool:
+def looks_one_hot(messages: Array) -> bool:
     """Return whether messages [N, S] look like one-hot vectors: several symbols, each as a vector with a single 1."""
     if len(messages) < 3 or messages.shape[1] < 3 or not is_one_hot(messages):
         return False
     return len(np.unique(messages, axis=0)) > 2
 
 
-def _rows(given: list[Any], rule: Rule) -> tuple[list[list[Any]] | NDArray[Any], str]:
+def _rows(given: Values, rule: Rule) -> tuple[list[Values] | Array, str]:
     """Return the tokens of each message, and how they were written, in words."""
     if all(isinstance(entry, str) for entry in given):
         return split(given, rule)
@@ -228,7 +233,7 @@ def _rows(given: list[Any], rule: Rule) -> tuple[list[list[Any]] | NDArray[Any],
     return found, "a single token" if all(len(row) == 1 for row in found) else "lists of tokens"
 
 
-def _discrete(rows: list[list[Any]], rule: Rule) -> list[list[Any]] | NDArray[Any]:
+def _discrete(rows: list[Values], rule: Rule) -> list[Values] | Array:
     """Return tokens with whole floats as whole numbers, or an array of scores, to take the largest.
 
     Raises:
@@ -247,12 +252,12 @@ def _discrete(rows: list[list[Any]], rule: Rule) -> list[list[Any]] | NDArray[An
     return [[int(token) if isinstance(token, float) else token for token in row] for row in rows]
 
 
-def _without_missing(row: list[Any]) -> list[Any]:
+def _without_missing(row: Values) -> Values:
     said = [place for place, token in enumerate(row) if token not in (None, "", "NA", "NaN", "nan")]
     return row[said[0] : said[-1] + 1] if said else []
 
 
-def _as_numbers(tokens: list[Any]) -> dict[Any, int | float] | None:
+def _as_numbers(tokens: Values) -> dict[object, int | float] | None:
     """Return the number of each token if all are numbers, each written in one way; else None."""
     distinct = set(tokens)
     texts = [str(token) for token in distinct]
@@ -265,7 +270,7 @@ def _as_numbers(tokens: list[Any]) -> dict[Any, int | float] | None:
     return numbers if len(set(numbers.values())) == len(set(texts)) else None
 
 
-def _number_of(token: Any, names: Names | None) -> int | None:
+def _number_of(token: object, names: Names | None) -> int | None:
     """Return the number of a token given as a number, a name, or the text of either; None if there is none."""
     token = plain(token)
     if isinstance(token, list):
@@ -279,7 +284,7 @@ def _number_of(token: Any, names: Names | None) -> int | None:
     return next((i for i, name in enumerate(names) if str(name) == str(token)), None)
 
 
-def _fits(whole: NDArray[Any] | list[int]) -> bool:
+def _fits(whole: Array | list[int]) -> bool:
     """Return whether all whole numbers, and their differences, fit in 64 bits."""
     if isinstance(whole, list):
         return min(whole, default=0) > -LARGEST and max(whole, default=0) < LARGEST

@@ -7,7 +7,6 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from itertools import chain
-from typing import Any
 
 import numpy as np
 from jaxtyping import Real
@@ -17,6 +16,7 @@ from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError, quoted
 from icy.core.text import listed
 
+from .containers import Array, Entries, Values
 from .rule import LARGEST, Names, Rule, sorted_names
 from .texts import listed_texts
 from .tokens import is_one_hot
@@ -24,10 +24,10 @@ from .tokens import is_one_hot
 BETWEEN = (",", ";", "|", "/", "-", "_", " ")  # may separate the values of a meaning that is one text
 NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|inf|infinity)\s*", re.IGNORECASE)
 TRUTH = {"True": 1, "False": 0, "true": 1, "false": 0}
-Meanings = Real[NDArray[Any], "meaning attr"]
+Meanings = Real[Array, "meaning attr"]
 
 
-def read_meanings(given: NDArray[Any] | list[Any], rule: Rule) -> tuple[Meanings, tuple[Names | None, ...]]:
+def read_meanings(given: Entries, rule: Rule) -> tuple[Meanings, tuple[Names | None, ...]]:
     """Read meanings by the rule.
 
     Args:
@@ -51,7 +51,7 @@ def read_meanings(given: NDArray[Any] | list[Any], rule: Rule) -> tuple[Meanings
     return _decoded(values, names, rule)
 
 
-def _columns(rows: list[Any], rule: Rule) -> list[list[Any]]:
+def _columns(rows: Values, rule: Rule) -> list[Values]:
     """Return the values of each attribute, [N] each: lists, and texts of lists, are several attributes.
 
     Of phrases it is the concepts at each place, None after the end of a phrase.
@@ -74,12 +74,12 @@ def _columns(rows: list[Any], rule: Rule) -> list[list[Any]]:
     return _split_evenly(found[0]) if len(found) == 1 else found
 
 
-def _shape(rows: list[Any]) -> str:
+def _shape(rows: Values) -> str:
     lengths = sorted({len(row) for row in rows if isinstance(row, list)})
     return str((len(rows), *lengths[:1])) if len(lengths) < 2 else f"({len(rows)}, {lengths[0]} to {lengths[-1]})"
 
 
-def _apart(column: list[Any], rule: Rule) -> list[list[Any]]:
+def _apart(column: Values, rule: Rule) -> list[Values]:
     """Return a column as the columns of the lists that it holds, or as it is."""
     if all(isinstance(entry, str) for entry in column):
         column = listed_texts(column, "meaning", rule) or column
@@ -94,7 +94,7 @@ def _apart(column: list[Any], rule: Rule) -> list[list[Any]]:
     return list(chain.from_iterable(_apart(list(part), rule) for part in zip(*column, strict=True)))
 
 
-def _split_evenly(column: list[Any]) -> list[list[Any]]:
+def _split_evenly(column: Values) -> list[Values]:
     """Return the one column of texts such as "red circle" as several, if its parts combine as attributes do."""
     if not all(isinstance(entry, str) for entry in column) or all(NUMBER.fullmatch(entry) for entry in column):
         return [column]
@@ -108,7 +108,7 @@ def _split_evenly(column: list[Any]) -> list[list[Any]]:
     return [column]
 
 
-def _of_numbers(table: NDArray[Any]) -> tuple[Meanings, tuple[Names | None, ...]]:
+def _of_numbers(table: Array) -> tuple[Meanings, tuple[Names | None, ...]]:
     """Return an array of numbers as whole numbers if all are, else as floats; numbers that do not fit are names."""
     if not table.shape[1]:
         raise InvalidSettingError("Meanings have a column per attribute, and these have none.")
@@ -121,7 +121,7 @@ def _of_numbers(table: NDArray[Any]) -> tuple[Meanings, tuple[Names | None, ...]
     return (whole, ()) if (whole == table).all() else (table.astype(np.float64), ())
 
 
-def _of_columns(columns: Sequence[Sequence[Any]], phrases: bool = False) -> tuple[Meanings, tuple[Names | None, ...]]:
+def _of_columns(columns: Sequence[Values], phrases: bool = False) -> tuple[Meanings, tuple[Names | None, ...]]:
     """Return columns of numbers and names as numbers, and the names of each attribute that has names.
 
     The concepts of phrases are the same at any place, and so are numbers only if all are.
@@ -142,12 +142,12 @@ def _of_columns(columns: Sequence[Sequence[Any]], phrases: bool = False) -> tupl
     return np.stack(numbered, 1), names if any(n is not None for n in names) else ()
 
 
-def _require_finite(table: NDArray[Any]) -> None:
+def _require_finite(table: Array) -> None:
     if not np.isfinite(table).all():
         raise InvalidSettingError("Some meanings are not numbers (NaN) or infinite; leave those rows out.")
 
 
-def values_of(column: Sequence[Any]) -> list[Any]:
+def values_of(column: Values) -> Values:
     """Return entries as numbers if all are, else unchanged; "0" and "00" are two classes, unless numbers are real."""
     entries = [unicodedata.normalize("NFC", entry.strip()) if isinstance(entry, str) else entry for entry in column]
     if set(map(str, entries)) <= TRUTH.keys():
@@ -156,7 +156,7 @@ def values_of(column: Sequence[Any]) -> list[Any]:
         return entries
     for kind in (int, float):
         try:
-            found: list[Any] = [kind(entry) for entry in entries]
+            found: Values = [kind(entry) for entry in entries]
             if not all(map(_same_number, found, entries)):
                 continue
         except (ValueError, OverflowError):
@@ -170,14 +170,14 @@ def values_of(column: Sequence[Any]) -> list[Any]:
     return entries
 
 
-def _same_number(number: Any, entry: Any) -> bool:
+def _same_number(number: float, entry: object) -> bool:
     """Return whether a number equals an entry; digits beyond all floats do not mean infinity."""
     if isinstance(entry, str):
         return not (isinstance(number, float) and math.isinf(number)) or "inf" in entry.lower()
     return bool(number == entry)
 
 
-def _number_names(column: list[Any]) -> tuple[NDArray[np.int64], Names | None]:
+def _number_names(column: Values) -> tuple[NDArray[np.int64], Names | None]:
     """Return one attribute's values as integers: unchanged, or numbered in sorted order with their names.
 
     Numbers that do not fit are names of their own.
@@ -234,7 +234,7 @@ def _decoded(
     return np.stack(found, 1).astype(np.int64), ()
 
 
-def _sizes(given: Any, width: int) -> list[int]:
+def _sizes(given: object, width: int) -> list[int]:
     """Return the number of values of each attribute; one number is that of all."""
     many = list(given) if isinstance(given, (list, tuple, np.ndarray)) else None
     if many is None:

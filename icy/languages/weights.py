@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import numbers
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from icy.core.errors import InvalidSettingError, quoted
 from icy.core.text import counted
 
+from .containers import Array, Entries
 from .rule import Rule
 from .values import values_of
 
 MOST_WEIGHT = 2**53  # sums of whole weights are exact below it, as floats too
 
 
-def require_one_each(given: NDArray[Any] | list[Any], rows: int) -> None:
+def require_one_each(given: Entries, rows: int) -> None:
     """Raise unless there are as many weights as rows.
 
     Raises:
@@ -29,7 +28,7 @@ def require_one_each(given: NDArray[Any] | list[Any], rows: int) -> None:
         )
 
 
-def read_weights(given: NDArray[Any] | list[Any], rule: Rule) -> NDArray[Any]:
+def read_weights(given: Entries, rule: Rule) -> Array:
     """Return weights of rows, [N]: integers if all are whole.
 
     Args:

@@ -15,13 +15,13 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from .cases import CheckFailure, GrammarCase, ModelCase, NotApplicable, Unsupported
+from .cases import CheckFailure, NotApplicable, Unsupported
 from .cells import CELL_CHECKS, CellCase
 from .contracts import CONTRACTS, bound_checks, check, parametrize_with_checks
 from .cores import CORE_CHECKS, CoreCase
-from .grammars import GRAMMAR_CHECKS
+from .grammars import GRAMMAR_CHECKS, GrammarCase
 from .metrics import METRIC_CHECKS, MetricCase
-from .models import MODEL_CHECKS
+from .models import MODEL_CHECKS, ModelCase
 from .perceptions import PERCEPTION_CHECKS, PerceptionCase
 from .players import PLAYER_CHECKS, PlayerCase
 from .runner import BoundCheck, CheckResult, ContractError
@@ -69,7 +69,7 @@ def __getattr__(name: str) -> Callable[..., list[CheckResult]]:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     warnings.warn(f"icy.testing.{name} is now icy.testing.check", FutureWarning, stacklevel=2)
 
-    def check_kind(plugin: Any, side: str | None = None, **setting: Any) -> list[CheckResult]:
+    def check_kind(plugin: str | Callable[..., object], side: str | None = None, **setting: Any) -> list[CheckResult]:
         return check(plugin, side or (None if kind == "model" else kind), **setting)
 
     return check_kind

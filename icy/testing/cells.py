@@ -3,51 +3,31 @@
 from __future__ import annotations
 
 import copy
-import logging
-import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
-from joblib.externals.loky.backend.reduction import dumps
 from torch import Tensor, nn
 
 from icy.core.errors import IcyError
-from icy.core.logs import log_level
 from icy.core.registry import SIDES, Entry, registry
 from icy.core.streams import stream, stream_key
 from icy.languages.meanings import MeaningSpace
 from icy.models.cells import Cell, State
-from icy.training.learners import Learner, make_learner
 from icy.training.tasks import Task
 
-from .cases import (
-    CPU,
-    SETTINGS,
-    Check,
-    CheckFailure,
-    MadeTensors,
-    ModelCase,
-    NotApplicable,
-    check_of,
-    require,
-    require_close,
-    require_gradients,
-    require_registered,
-    require_same_training,
-    same_random_state,
-)
+from . import modules
+from .cases import CheckFailure, NotApplicable, named, require, require_close, require_registered
+from .models import ModelCase, first_representation
+from .modules import TrainedCase, require_gradients
 from .other_loops import OtherLoopCase, other_loop_checks
 
 BATCH, STEPS = 5, 4
 LONG = 20  # steps, as in the papers' messages
-SEEDS = (11, 12, 13)  # of the three replicates that are trained together
-
-CELL_CHECKS: dict[str, Check] = {}
 
 
 @dataclass(frozen=True)
-class CellCase:
+class CellCase(TrainedCase[Cell]):
     """A recurrent cell under test, and the sizes it is tested at.
 
     Attributes:
@@ -57,12 +37,13 @@ class CellCase:
         registered: whether the registry knows the cell.
     """
 
+    noun = "cell"
     entry: Entry
     size: int = 8
     seed: int = 0
     registered: bool = True
 
-    def make(self, fed: bool = True, seed: int | None = None, sizes: tuple[int, int] | None = None) -> Cell:
+    def make(self, seed: int | None = None, fed: bool = True, sizes: tuple[int, int] | None = None) -> Cell:
         """Make the cell as the families do, with the initial weights of a seed."""
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(stream_key(self.seed if seed is None else seed, "testing", "cell"))
@@ -71,7 +52,7 @@ class CellCase:
 
     def ready(self, fed: bool = True, state_only: bool = False) -> Cell:
         """Make the cell with weights away from their first values, since biases often start from zero."""
-        cell = self.make(fed)
+        cell = self.make(fed=fed)
         if state_only:
             cell.keep_state_only()
         with torch.no_grad():
@@ -103,6 +84,29 @@ class CellCase:
         """Run a cell on the usual inputs, and return its first state and that after every step."""
         return run_cell(cell, self.start(), self.inputs(steps))
 
+    def given(self, cell: Cell) -> tuple[Tensor, ...]:
+        """Draw the output to start from, and inputs."""
+        return self.start(), self.inputs()
+
+    @torch.no_grad()
+    def outputs(self, cell: Cell, given: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """Return the members of the first state and of that after every step."""
+        return tuple(member for state in run_cell(cell, *given) for member in state)
+
+    def rows(self, given: tuple[Tensor, ...], which: Sequence[int]) -> tuple[Tensor, ...]:
+        """Return the start and the inputs of some examples."""
+        return given[0][list(which)], given[1][:, list(which)]
+
+    def trainable(self, seed: int) -> nn.Module:
+        """Make a net of a cell with input and one without."""
+        return _Net(self, seed)
+
+    def batches(self, seeds: Sequence[int], update: int) -> tuple[Tensor, Tensor]:
+        """Return inputs and targets for each replicate, [replicate, batch, E] and [replicate, batch, 2 E]."""
+        inputs = [self.numbers(BATCH, self.size, draw=seed) for seed in seeds]
+        targets = [self.numbers(BATCH, 2 * self.size, draw=1000 + seed) for seed in seeds]
+        return torch.stack(inputs), torch.stack(targets)
+
 
 def run_cell(cell: Cell, start: Tensor, inputs: Tensor) -> list[State]:
     """Run a cell, and return its first state and that after every step.
@@ -125,7 +129,6 @@ def require_same_states(found: Sequence[State], expected: Sequence[State], what:
             require_close(one, other, what, tolerance)
 
 
-@check_of(CELL_CHECKS)
 def check_made_by_name(case: CellCase) -> None:
     """The registry knows the cell by its name and its aliases, and its factory makes an icy.models.cells.Cell."""
     made = case.make()
@@ -133,7 +136,6 @@ def check_made_by_name(case: CellCase) -> None:
     require_registered(case.entry, case.registered)
 
 
-@check_of(CELL_CHECKS)
 def check_gates(case: CellCase) -> None:
     """`project` and `weigh` give [..., batch, gates] for any leading axes, `unfed` gives [1, gates]."""
     cell, x = case.ready(), case.inputs()
@@ -147,7 +149,6 @@ def check_gates(case: CellCase) -> None:
         _require_shape(case.ready(fed).unfed(), (1, width), f"`unfed` with fed={fed}")
 
 
-@check_of(CELL_CHECKS)
 def check_states(case: CellCase) -> None:
     """`start` and `step` give a tuple of tensors [batch, E], the first of which is the output; `start` keeps that."""
     for form, cell in case.forms().items():
@@ -156,7 +157,6 @@ def check_states(case: CellCase) -> None:
         _require_states(states, (BATCH, case.size), form)
 
 
-@check_of(CELL_CHECKS)
 def check_project_is_weigh_and_a_constant(case: CellCase) -> None:
     """`project` is `weigh`, which is linear, plus a constant: families fold an embedding into it."""
     cell, x, y = case.ready(), case.inputs(1)[0], case.inputs(2)[1]
@@ -166,7 +166,6 @@ def check_project_is_weigh_and_a_constant(case: CellCase) -> None:
     require_close(cell.project(x), cell.weigh(x) + constant, "`project`, and `weigh` plus `project` of zero")
 
 
-@check_of(CELL_CHECKS)
 def check_unfed_is_a_zero_input(case: CellCase) -> None:
     """`unfed` gives the gates of a zero input."""
     cell = case.ready()
@@ -175,7 +174,6 @@ def check_unfed_is_a_zero_input(case: CellCase) -> None:
     require_same_states([cell.step(cell.unfed(), state)], [zero], "A step with `unfed` and one with a zero input")
 
 
-@check_of(CELL_CHECKS)
 def check_inert_parameters(case: CellCase) -> None:
     """`inert` counts the parameters that are left out where there is no input, or only the state is read."""
     whole = sum(p.numel() for p in case.make().parameters())
@@ -188,7 +186,6 @@ def check_inert_parameters(case: CellCase) -> None:
         )
 
 
-@check_of(CELL_CHECKS)
 def check_finite_over_many_steps(case: CellCase) -> None:
     """The state stays finite over a long message."""
     for form, cell in case.forms().items():
@@ -196,40 +193,6 @@ def check_finite_over_many_steps(case: CellCase) -> None:
             require(all(m.isfinite().all() for m in state), f"The state is not finite after {step} steps ({form}).")
 
 
-@check_of(CELL_CHECKS)
-def check_same_seed_same_weights(case: CellCase) -> None:
-    """A seed gives the same weights every time: all are drawn from torch's generator."""
-    first = case.make().state_dict()
-    for name, value in case.make().state_dict().items():
-        require(torch.equal(first[name], value), f"'{name}' differs between two cells of one seed.")
-
-
-@check_of(CELL_CHECKS)
-def check_different_seeds_differ(case: CellCase) -> None:
-    """Another seed gives other weights."""
-    pairs = zip(case.make(seed=1).parameters(), case.make(seed=2).parameters(), strict=True)
-    require(any(not torch.equal(a, b) for a, b in pairs), "Two seeds give the same weights.")
-
-
-@check_of(CELL_CHECKS)
-def check_random_state_untouched(case: CellCase) -> None:
-    """Making a cell draws from torch only, and running it draws nothing."""
-    with same_random_state("Making the cell"):
-        cell = case.make()
-    with same_random_state("Running the cell"):
-        case.run(cell)
-
-
-@check_of(CELL_CHECKS)
-def check_deterministic(case: CellCase) -> None:
-    """The same inputs give the same states twice: the cell keeps nothing but its weights between calls."""
-    for form, cell in case.forms().items():
-        first, again = case.run(cell), case.run(cell)
-        same = all(torch.equal(a, b) for s, t in zip(first, again, strict=True) for a, b in zip(s, t, strict=True))
-        require(same, f"The same inputs give other states the second time ({form}); keep what lasts in the state.")
-
-
-@check_of(CELL_CHECKS)
 @torch.no_grad()
 def check_inputs_unchanged(case: CellCase) -> None:
     """The cell does not write into inputs, gates or states."""
@@ -243,26 +206,12 @@ def check_inputs_unchanged(case: CellCase) -> None:
         require(same, f"The cell changed its {what} in place; work on new tensors.")
 
 
-@check_of(CELL_CHECKS)
-def check_examples_independent(case: CellCase) -> None:
-    """The states of an example do not depend on the others in its batch."""
-    for form, cell in case.forms().items():
-        together = case.run(cell)
-        for i in range(BATCH):
-            alone = run_cell(cell, case.start()[i : i + 1], case.inputs()[:, i : i + 1])
-            mine = [tuple(member[i : i + 1] for member in state) for state in together]
-            require_same_states(alone, mine, f"States of an example alone and in a batch ({form})")
-
-
-@check_of(CELL_CHECKS)
 def check_gradients_reach_parameters(case: CellCase) -> None:
     """In every form that families use, each parameter gets a gradient that is finite and not all zero."""
     for form, cell in case.forms().items():
-        (case.run(cell)[-1][0] * case.numbers(BATCH, case.size, draw=2)).sum().backward()
-        require_gradients(cell, f" in a cell {form}")
+        require_gradients(cell, case.run(cell)[-1][0], case.seed, f" in a cell {form}")
 
 
-@check_of(CELL_CHECKS)
 def check_reads_input_and_state(case: CellCase) -> None:
     """The output depends on every input so far, and on the state that the run started from."""
     for form, cell in case.forms().items():
@@ -275,7 +224,6 @@ def check_reads_input_and_state(case: CellCase) -> None:
             require(reached, f"After {STEPS} steps the output does not depend on {what} ({form}).")
 
 
-@check_of(CELL_CHECKS)
 def check_scan_equals_steps(case: CellCase) -> None:
     """`scan`, where the cell has it, gives what `step` gives, step by step."""
     if not case.make().scans:
@@ -294,49 +242,12 @@ def check_scan_equals_steps(case: CellCase) -> None:
             require_close(found, expected, f"Outputs of `scan` and of `step` ({form})")
 
 
-@check_of(CELL_CHECKS)
-def check_float64(case: CellCase) -> None:
-    """`cell.double()` computes in double precision, to about the same output."""
-    for fed in (True, False):
-        cell = case.ready(fed)
-        single, double = case.run(cell), run_cell(cell.double(), case.start().double(), case.inputs().double())
-        kinds = {member.dtype for state in double for member in state}
-        require(kinds == {torch.float64}, f"After cell.double() the state holds {' and '.join(map(str, kinds))}.")
-        require_same_states(double, single, "States in double and in single precision", 1e-4)
-
-
-@check_of(CELL_CHECKS)
-def check_moves_to_device(case: CellCase) -> str:
-    """The cell makes no tensor on the CPU when it runs elsewhere; it runs on a GPU where there is one."""
-    for fed in (True, False):
-        cell = case.ready(fed)
-        with MadeTensors() as made:
-            expected = case.run(cell)
-        require(
-            not made.by,
-            f"The cell calls {' and '.join(made.by)} when it runs, without a device; use `new_zeros` or `device=`.",
-        )
-        if torch.cuda.is_available():
-            found = run_cell(case.ready(fed).cuda(), case.start().cuda(), case.inputs().cuda())
-            require_same_states(found, expected, "States on a GPU and on the CPU", 1e-3)
-    return f"tried on cpu{' and cuda' if torch.cuda.is_available() else ''}"
-
-
-@check_of(CELL_CHECKS)
-def check_pickles(case: CellCase) -> None:
-    """A copy pickled as for a worker process gives the same states."""
-    for form, cell in case.forms().items():
-        copied: Cell = pickle.loads(dumps(cell))
-        require_same_states(case.run(copied), case.run(cell), f"States of a pickled copy and of the cell ({form})")
-
-
-@check_of(CELL_CHECKS)
 def check_other_sizes(case: CellCase) -> None:
     """Other sizes work; an input of another size than the state works, or is refused with an IcyError."""
     for inputs, hidden in ((5, 5), (13, 13), (3, 5)):
         for fed in (True, False):
             try:
-                cell = case.make(fed, sizes=(inputs, hidden))
+                cell = case.make(fed=fed, sizes=(inputs, hidden))
             except IcyError:
                 require(fed and inputs != hidden, f"Sizes ({inputs}, {hidden}) are refused with fed={fed}.")
                 continue
@@ -344,13 +255,12 @@ def check_other_sizes(case: CellCase) -> None:
             _require_shape(state[0], (BATCH, hidden), f"The output with sizes ({inputs}, {hidden}) and fed={fed}")
 
 
-@check_of(CELL_CHECKS)
 def check_every_family(case: CellCase) -> str:
     """Every family of icy that takes a cell works with this one."""
     families = _families(case.entry)
     for entry in families:
-        representation = entry.representations[0] if entry.representations else "soft"
-        task = Task(entry, MeaningSpace(2, 3), word_length=2, hidden_size=case.size, representation=representation)
+        used = first_representation(entry)
+        task = Task(entry, MeaningSpace(2, 3), word_length=2, hidden_size=case.size, representation=used)
         try:
             scores = ModelCase(task, case.seed).check_shape(BATCH)
             require(scores.isfinite().all(), "Some scores are infinite or NaN.")
@@ -360,21 +270,6 @@ def check_every_family(case: CellCase) -> str:
     return f"tried in {len(families)} families"
 
 
-@check_of(CELL_CHECKS)
-def check_stacked_equals_separate(case: CellCase) -> str:
-    """Three replicates trained as one program equal the same three trained alone, as plain modules."""
-    together = _learner(case, SEEDS)
-    before = together.scores(_batches(case, SEEDS))
-    _train(case, together, SEEDS)
-    stacked = together.scores(_batches(case, SEEDS))
-    for i, seed in enumerate(SEEDS):
-        alone = _learner(case, [seed], "loop")
-        _train(case, alone, [seed])
-        found = alone.scores(_batches(case, [seed]))
-        require_same_training(stacked[i : i + 1], found, before[i : i + 1], f"Replicate {i} in a stack and alone")
-    return f"trains as: {together.engine}"
-
-
 class _Net(nn.Module):
     """A cell with input and one without, started from the same numbers: [*stack, batch, E] to [..., 2 E]."""
 
@@ -382,7 +277,7 @@ class _Net(nn.Module):
 
     def __init__(self, case: CellCase, seed: int) -> None:
         super().__init__()
-        self.fed, self.unfed = case.make(seed=seed), case.make(False, seed=seed)
+        self.fed, self.unfed = case.make(seed), case.make(seed, fed=False)
 
     def forward(self, x: Tensor) -> Tensor:
         fed, unfed = self.fed.start(x), self.unfed.start(x)
@@ -390,27 +285,6 @@ class _Net(nn.Module):
             fed = self.fed.step(self.fed.project(x), fed)
             unfed = self.unfed.step(self.unfed.unfed(), unfed)
         return torch.cat([fed[0], unfed[0]], -1)
-
-
-def _learner(case: CellCase, seeds: Sequence[int], engine: str = "auto") -> Learner:
-    def loss(outputs: Tensor, targets: Tensor, noise: object) -> Tensor:
-        return (outputs - targets).square().flatten(1).mean(1)
-
-    with log_level(logging.ERROR, "icy.training"):
-        nets = [_Net(case, seed) for seed in seeds]
-        return make_learner(nets, seeds, loss, SETTINGS, CPU, _batches(case, seeds), engine)
-
-
-def _batches(case: CellCase, seeds: Sequence[int]) -> Tensor:
-    """Return a batch for each replicate, [replicate, batch, E]."""
-    return torch.stack([case.numbers(BATCH, case.size, draw=seed) for seed in seeds])
-
-
-def _train(case: CellCase, learner: Learner, seeds: Sequence[int], updates: int = 3) -> None:
-    targets = torch.stack([case.numbers(BATCH, 2 * case.size, draw=1000 + seed) for seed in seeds])
-    keys = torch.tensor([stream_key(seed, "testing", "noise") for seed in seeds], dtype=torch.int64, device="cpu")
-    for _ in range(updates):
-        learner.update(_batches(case, seeds), targets, keys)
 
 
 def _families(cell: Entry) -> list[Entry]:
@@ -444,4 +318,28 @@ def _in_another_loop(case: CellCase) -> OtherLoopCase:
     return OtherLoopCase(lambda seed: _Net(case, case.seed + seed), case.start(), (2 * case.size,))
 
 
+CELL_CHECKS = named(
+    check_made_by_name,
+    check_gates,
+    check_states,
+    check_project_is_weigh_and_a_constant,
+    check_unfed_is_a_zero_input,
+    check_inert_parameters,
+    check_finite_over_many_steps,
+    modules.check_same_seed_same_weights,
+    modules.check_different_seeds_differ,
+    modules.check_random_state_untouched,
+    modules.check_deterministic,
+    check_inputs_unchanged,
+    modules.check_examples_independent,
+    check_gradients_reach_parameters,
+    check_reads_input_and_state,
+    check_scan_equals_steps,
+    modules.check_float64,
+    modules.check_moves_to_device,
+    modules.check_pickles,
+    check_other_sizes,
+    check_every_family,
+    modules.check_stacked_equals_separate,
+)
 CELL_CHECKS |= other_loop_checks(_in_another_loop)

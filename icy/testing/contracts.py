@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from icy.core.errors import InvalidSettingError, UnknownNameError, unknown
 from icy.core.registry import CORE, PERCEPTION, PLAYERS, SIDES, STUDY_PLAYER, TEXT_MODEL, WORLD, Entry, registry
@@ -13,18 +13,21 @@ from icy.languages.meanings import MeaningSpace
 from icy.models.base import Receiver, Sender
 from icy.training.tasks import Task
 
-from .cases import Check, GrammarCase, ModelCase, first_representation
+from .cases import Check
 from .cells import CELL_CHECKS, CellCase
 from .cores import CORE_CHECKS, CoreCase
-from .grammars import GRAMMAR_CHECKS
+from .grammars import GRAMMAR_CHECKS, GrammarCase
 from .metrics import METRIC_CHECKS, MetricCase
-from .models import MODEL_CHECKS
+from .models import MODEL_CHECKS, ModelCase, first_representation
 from .perceptions import PERCEPTION_CHECKS, PerceptionCase
 from .players import PLAYER_CHECKS, PlayerCase
-from .runner import BoundCheck, Case, CheckResult, bind, run_all
+from .runner import BoundCheck, CheckResult, bind, run_all
 from .study_players import STUDY_PLAYER_CHECKS, StudyPlayerCase
 from .text_models import TEXT_MODEL_CHECKS, TextModelCase
 from .worlds import WORLD_CHECKS, WorldCase
+
+if TYPE_CHECKING:
+    import pytest
 
 Space = MeaningSpace | str | tuple[int, int]
 Report = Callable[[CheckResult], None]
@@ -41,7 +44,7 @@ def _model_case(
     hidden_size: int = 16,
     representation: str | None = None,
     seed: int = 0,
-    options: Mapping[str, Any] | None = None,
+    options: Mapping[str, object] | None = None,
 ) -> ModelCase:
     used = representation or first_representation(entry)
     given = dict(options or {}) if registered else {}  # an entry made for the occasion has them already
@@ -61,7 +64,7 @@ def _grammar_case(
     return GrammarCase(entry.name, MeaningSpace.of(space), vocab_size, word_length, seed)
 
 
-CONTRACTS: dict[str, tuple[dict[str, Check], Callable[..., Case]]] = {  # of each kind, its checks and what they take
+CONTRACTS: dict[str, tuple[dict[str, Check], Callable[..., object]]] = {  # of each kind, its checks and what they take
     **dict.fromkeys(SIDES, (MODEL_CHECKS, _model_case)),
     "cell": (CELL_CHECKS, CellCase),
     "grammar": (GRAMMAR_CHECKS, _grammar_case),
@@ -76,7 +79,7 @@ CONTRACTS: dict[str, tuple[dict[str, Check], Callable[..., Case]]] = {  # of eac
 
 
 def check(
-    plugin: str | Entry | Callable[..., Any],
+    plugin: str | Entry | Callable[..., object],
     kind: str | None = None,
     *,
     expected_failures: Mapping[str, str] | None = None,
@@ -190,7 +193,7 @@ def parametrize_with_checks(
     names: str | Iterable[str],
     expected_failures: Mapping[str, str] | None = None,
     representation: str | None = None,
-) -> Any:
+) -> pytest.MarkDecorator:
     """Make every check of some registered plug-ins a test of its own: a decorator for pytest.
 
     The test function takes an argument `check` and calls it. `-k pickles` then selects one check and `-k MyModel` one
@@ -221,7 +224,7 @@ def parametrize_with_checks(
 
 
 def _entry_of(
-    plugin: str | Entry | Callable[..., Any], kind: str | None, options: Mapping[str, Any] | None
+    plugin: str | Entry | Callable[..., object], kind: str | None, options: Mapping[str, object] | None
 ) -> tuple[Entry, bool]:
     """Return an entry, and whether the registry knows it; of an unregistered factory, one made for the occasion."""
     if kind is not None and kind not in CONTRACTS:

@@ -2,39 +2,28 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from joblib.externals.loky.backend.reduction import dumps
 from torch import Tensor
 
 from icy.core.registry import Entry
 from icy.core.streams import stream, stream_key
 from icy.s2b.agents.cores.core import Core, State, begun, made_of
 
-from .cases import (
-    Check,
-    MadeTensors,
-    check_of,
-    require,
-    require_close,
-    require_gradients,
-    require_registered,
-    same_random_state,
-)
+from . import modules
+from .cases import named, require, require_close, require_registered
+from .modules import ModuleCase, require_gradients
 
 BATCH, STEPS, BEFORE = 4, 7, 3
 RESETS = ((0, 0), (2, 1), (5, 1), (4, 2))  # step and episode of each beginning; the last episode goes on throughout
 CAPACITY = 5  # less than the steps, so that memories drop their oldest entries
 LONG = 40
 
-CORE_CHECKS: dict[str, Check] = {}
-
 
 @dataclass(frozen=True)
-class CoreCase:
+class CoreCase(ModuleCase[Core]):
     """A core under test, and the width it is tested at.
 
     Attributes:
@@ -44,6 +33,7 @@ class CoreCase:
         registered: whether the registry knows the core.
     """
 
+    noun = "core"
     entry: Entry
     width: int = 10
     seed: int = 0
@@ -63,6 +53,18 @@ class CoreCase:
         """Return states some steps into their episodes."""
         _, state = steps_of(core, self.inputs(BEFORE, draw=1), core.start(BATCH))
         return tuple(member.detach() for member in state)
+
+    def given(self, core: Core) -> State:
+        """Draw inputs, and states some steps into their episodes."""
+        return self.inputs(), *self.amid(core)
+
+    @torch.no_grad()
+    def outputs(self, core: Core, given: State) -> State:
+        """Return the output and state of a step, and those of an unroll with resets."""
+        xs, *state = given
+        y, stepped = core.step(xs[0], tuple(state))
+        ys, unrolled = core.unroll(xs, tuple(state), resets().to(xs.device))
+        return y, *stepped, ys, *unrolled
 
 
 def resets() -> Tensor:
@@ -84,14 +86,12 @@ def steps_of(core: Core, xs: Tensor, state: State, begins: Tensor | None = None)
     return torch.stack(ys), state
 
 
-@check_of(CORE_CHECKS)
 def check_made_by_name(case: CoreCase) -> None:
     """The registry knows the core by its name and its aliases, and its factory makes an icy.s2b.agents.cores.Core."""
     case.make()
     require_registered(case.entry, case.registered)
 
 
-@check_of(CORE_CHECKS)
 def check_output_shape(case: CoreCase) -> None:
     """`step` gives outputs [batch, output], and `unroll` [step, batch, output]."""
     core, xs = case.make(), case.inputs()
@@ -104,7 +104,6 @@ def check_output_shape(case: CoreCase) -> None:
         require(tuple(found.shape) == expected, f"{what} gives outputs {tuple(found.shape)}, not {expected}.")
 
 
-@check_of(CORE_CHECKS)
 def check_states(case: CoreCase) -> None:
     """A state is a tuple of tensors whose first axis is the episode, of the same sizes and types all through it."""
     core = case.make()
@@ -123,13 +122,11 @@ def check_states(case: CoreCase) -> None:
             )  # fmt: skip
 
 
-@check_of(CORE_CHECKS)
 def check_unroll_equals_steps(case: CoreCase) -> None:
     """`unroll` gives the outputs, the state and the gradients of stepping."""
     _compare(case, None, "`unroll` and stepping")
 
 
-@check_of(CORE_CHECKS)
 def check_resets(case: CoreCase) -> None:
     """A reset begins an episode at that step, in that row alone: as if the state were that of `start`."""
     _compare(case, resets(), "`unroll` with resets, and stepping from `start` at each")
@@ -157,7 +154,6 @@ def _compare(case: CoreCase, begins: Tensor | None, what: str) -> None:
             require_close(mine, theirs, f"Gradients by {what}", 1e-6)
 
 
-@check_of(CORE_CHECKS)
 def check_latents(case: CoreCase) -> None:
     """`trace` is `unroll`, with what `latent` reads off the state after each step: [batch, latent_width]."""
     core, xs, state = case.make(), case.inputs(), case.amid(case.make())
@@ -170,7 +166,6 @@ def check_latents(case: CoreCase) -> None:
     require_close(latents[-1], core.latent(after), "The last latent of `trace`, and that of its state")
 
 
-@check_of(CORE_CHECKS)
 def check_states_are_per_episode(case: CoreCase) -> None:
     """The rows of a state can be taken out and put together: each episode goes on as it would have."""
     core, xs = case.make(), case.inputs()
@@ -185,7 +180,6 @@ def check_states_are_per_episode(case: CoreCase) -> None:
         require_close(joined, member[order], f"Tensor {i} of the state of episodes alone and together")
 
 
-@check_of(CORE_CHECKS)
 def check_remembers_its_episode(case: CoreCase) -> None:
     """An output depends on earlier inputs of its episode, and on none of another episode or of a later step."""
     core, xs = case.make(), case.inputs().requires_grad_()
@@ -197,7 +191,6 @@ def check_remembers_its_episode(case: CoreCase) -> None:
     require(not told[5:].any(), "An output depends on later inputs.")
 
 
-@check_of(CORE_CHECKS)
 @torch.no_grad()
 def check_finite_over_many_steps(case: CoreCase) -> None:
     """Outputs and states stay finite over a long episode, longer than the memory holds."""
@@ -207,63 +200,13 @@ def check_finite_over_many_steps(case: CoreCase) -> None:
     require(all(m.isfinite().all() for m in state), f"The state is not finite after {LONG} steps.")
 
 
-@check_of(CORE_CHECKS)
-def check_same_seed_same_weights(case: CoreCase) -> None:
-    """A seed gives the same weights every time: all are drawn from torch's generator."""
-    first = case.make().state_dict()
-    for name, value in case.make().state_dict().items():
-        require(torch.equal(first[name], value), f"'{name}' differs between two cores of one seed.")
-
-
-@check_of(CORE_CHECKS)
-def check_different_seeds_differ(case: CoreCase) -> None:
-    """Another seed gives other weights."""
-    pairs = zip(case.make(seed=1).parameters(), case.make(seed=2).parameters(), strict=True)
-    require(any(not torch.equal(a, b) for a, b in pairs), "Two seeds give the same weights.")
-
-
-@check_of(CORE_CHECKS)
-@torch.no_grad()
-def check_random_state_untouched(case: CoreCase) -> None:
-    """Making a core draws from torch only, and running it draws nothing."""
-    with same_random_state("Making the core"):
-        core = case.make()
-    with same_random_state("Running the core"):
-        core.unroll(case.inputs(), core.start(BATCH), resets())
-
-
-@check_of(CORE_CHECKS)
-@torch.no_grad()
-def check_deterministic(case: CoreCase) -> None:
-    """The same inputs give the same outputs twice: the core keeps what it remembers in the state."""
-    core = case.make()
-    (first, one), (again, other) = (core.unroll(case.inputs(), core.start(BATCH)) for _ in range(2))
-    same = torch.equal(first, again) and all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
-    require(same, "The same inputs give other outputs the second time; keep what lasts in the state.")
-
-
-@check_of(CORE_CHECKS)
-@torch.no_grad()
-def check_inputs_unchanged(case: CoreCase) -> None:
-    """The core does not write into inputs or states: learners keep both."""
-    core, xs = case.make(), case.inputs()
-    state = case.amid(core)
-    before = [xs.clone(), *(member.clone() for member in state)]
-    core.step(xs[0], state), core.unroll(xs, state, resets())
-    same = all(torch.equal(one, other) for one, other in zip([xs, *state], before, strict=True))
-    require(same, "The core changed its inputs or a state in place; work on new tensors.")
-
-
-@check_of(CORE_CHECKS)
 def check_gradients_reach_parameters(case: CoreCase) -> None:
     """Each parameter gets a gradient that is finite and not all zero."""
     core = case.make()
     ys, _ = core.unroll(case.inputs(), core.start(BATCH), resets())
-    (ys * case.inputs(draw=2)[..., :1]).sum().backward()
-    require_gradients(core)
+    require_gradients(core, ys, case.seed)
 
 
-@check_of(CORE_CHECKS)
 @torch.no_grad()
 def check_single_precision(case: CoreCase) -> None:
     """In single precision the core computes about the same, and its state holds no other numbers."""
@@ -275,26 +218,23 @@ def check_single_precision(case: CoreCase) -> None:
     require_close(ys, expected, "Outputs in single and in double precision", 1e-3)
 
 
-@check_of(CORE_CHECKS)
-@torch.no_grad()
-def check_moves_to_device(case: CoreCase) -> str:
-    """The core makes no tensor on the CPU when it runs elsewhere; it runs on a GPU where there is one."""
-    core, xs, begins = case.make(), case.inputs(), resets()
-    with MadeTensors() as made:
-        expected, _ = core.unroll(xs, core.start(BATCH), begins)
-    require(not made.by, f"The core calls {' and '.join(set(made.by))} without a device; use `new_zeros` or `device=`.")
-    if torch.cuda.is_available():
-        found, _ = core.cuda().unroll(xs.cuda(), core.start(BATCH), begins.cuda())
-        require_close(found, expected, "Outputs on a GPU and on the CPU", 1e-3)
-    return f"tried on cpu{' and cuda' if torch.cuda.is_available() else ''}"
-
-
-@check_of(CORE_CHECKS)
-@torch.no_grad()
-def check_pickles(case: CoreCase) -> None:
-    """A copy pickled as for a worker process gives the same outputs."""
-    core = case.make()
-    copied: Core = pickle.loads(dumps(core))
-    found, _ = copied.unroll(case.inputs(), copied.start(BATCH))
-    expected, _ = core.unroll(case.inputs(), core.start(BATCH))
-    require_close(found, expected, "Outputs of a pickled copy and of the core")
+CORE_CHECKS = named(
+    check_made_by_name,
+    check_output_shape,
+    check_states,
+    check_unroll_equals_steps,
+    check_resets,
+    check_latents,
+    check_states_are_per_episode,
+    check_remembers_its_episode,
+    check_finite_over_many_steps,
+    modules.check_same_seed_same_weights,
+    modules.check_different_seeds_differ,
+    modules.check_random_state_untouched,
+    modules.check_deterministic,
+    modules.check_inputs_unchanged,
+    check_gradients_reach_parameters,
+    check_single_precision,
+    modules.check_moves_to_device,
+    modules.check_pickles,
+)

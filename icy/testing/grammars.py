@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,20 +12,40 @@ import numpy as np
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.registry import SIDES, registry
 from icy.core.streams import stream
-from icy.grammars import Corruption, WordTable, grammar_sides
+from icy.grammars import Corruption, WordTable, grammar_sides, make_language
 from icy.grammars.grammar import base_messages
 from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
 
-from .cases import Check, CheckFailure, GrammarCase, NotApplicable, check_of, require, same_random_state
-
-GRAMMAR_CHECKS: dict[str, Check] = {}
+from .cases import CheckFailure, NotApplicable, named, require, same_random_state
 
 # Errors by which a grammar may refuse sizes. A PluginError is not one: any crash of a grammar becomes one.
 REFUSALS = (InvalidSettingError, IncompatibleError)
 
 
-@check_of(GRAMMAR_CHECKS)
+@dataclass(frozen=True)
+class GrammarCase:
+    """A grammar under test, and the small setting it is tested in.
+
+    Attributes:
+        name: the name it is registered under, at least during the checks.
+        space: the meanings.
+        vocab_size: V.
+        word_length: w.
+        seed: seed of the language.
+    """
+
+    name: str
+    space: MeaningSpace
+    vocab_size: int = 4
+    word_length: int = 2
+    seed: int = 0
+
+    def make(self) -> Language:
+        """Make the language."""
+        return make_language(self.name, self.space, self.vocab_size, self.word_length, self.seed)
+
+
 def check_messages(case: GrammarCase) -> None:
     """Every meaning has one message of A * w tokens, each an unsigned integer below V."""
     language = case.make()
@@ -35,32 +55,28 @@ def check_messages(case: GrammarCase) -> None:
     require(language.messages.max() < case.vocab_size, f"A token is not below the vocabulary size {case.vocab_size}.")
 
 
-@check_of(GRAMMAR_CHECKS)
 def check_same_seed_same_language(case: GrammarCase) -> None:
     """A seed gives the same language every time."""
     first = case.make()
     stream(case.seed, "testing").random(5)
-    case.make(seed=case.seed + 1)
+    replace(case, seed=case.seed + 1).make()
     again = case.make()
     differing = int((first.messages != again.messages).any(1).sum())
     require(not differing, f"{differing} meanings got another message the second time, at the same seed.")
 
 
-@check_of(GRAMMAR_CHECKS)
 def check_different_seeds_differ(case: GrammarCase) -> None:
     """Another seed gives another language."""
-    digests = {case.make(seed=case.seed + i).digest() for i in range(3)}
+    digests = {replace(case, seed=case.seed + i).make().digest() for i in range(3)}
     require(len(digests) > 1, "Three seeds give the same language.")
 
 
-@check_of(GRAMMAR_CHECKS)
 def check_random_state_untouched(case: GrammarCase) -> None:
     """Making a language leaves the global random state of torch, NumPy and Python as it was."""
     with same_random_state("Making the language"):
         case.make()
 
 
-@check_of(GRAMMAR_CHECKS)
 def check_base_messages_unchanged(case: GrammarCase) -> None:
     """A corruption does not write into the messages it is given."""
     factory = registry.get(case.name, "grammar").load()
@@ -72,7 +88,6 @@ def check_base_messages_unchanged(case: GrammarCase) -> None:
     require(np.array_equal(given, before), "`apply` changed the base messages in place; work on a copy.")
 
 
-@check_of(GRAMMAR_CHECKS)
 def check_other_settings(case: GrammarCase) -> None:
     """Other spaces, vocabularies and word lengths work."""
     for space, vocab_size, word_length in (((2, 3), 4, 2), ((4, 2), 3, 2), ((2, 10), 2, 5), ((3, 3), 30, 1)):
@@ -80,26 +95,23 @@ def check_other_settings(case: GrammarCase) -> None:
         check_messages(case)
 
 
-@check_of(GRAMMAR_CHECKS)
 def check_one_attribute(case: GrammarCase) -> None:
     """A space of one attribute works, or is refused with an IcyError."""
     with contextlib.suppress(*REFUSALS):
-        case.make(space=MeaningSpace(1, 5))
+        replace(case, space=MeaningSpace(1, 5)).make()
 
 
-@check_of(GRAMMAR_CHECKS)
 def check_small_vocabulary(case: GrammarCase) -> None:
     """A vocabulary too small for different words works, or is refused with an IcyError; one token is refused."""
     with contextlib.suppress(*REFUSALS):
-        case.make(vocab_size=2, word_length=1)
+        replace(case, vocab_size=2, word_length=1).make()
     try:
-        case.make(vocab_size=1)
+        replace(case, vocab_size=1).make()
     except REFUSALS:
         return
     raise CheckFailure("A vocabulary of a single token is accepted.")
 
 
-@check_of(GRAMMAR_CHECKS)
 def check_saves_and_loads(case: GrammarCase) -> None:
     """The language survives every file format."""
     language = case.make()
@@ -109,7 +121,6 @@ def check_saves_and_loads(case: GrammarCase) -> None:
             require(loaded == language, f"What is loaded from {suffix} differs from what was saved.")
 
 
-@check_of(GRAMMAR_CHECKS)
 def check_chains(case: GrammarCase) -> str:
     """A corruption works in a chain, at either end; any other grammar is refused there."""
     try:
@@ -120,9 +131,23 @@ def check_chains(case: GrammarCase) -> str:
     return "chains"
 
 
-@check_of(GRAMMAR_CHECKS)
 def check_sides(case: GrammarCase) -> str:
     """The grammar is for senders, receivers or both."""
     sides = grammar_sides(case.name)
     require(sides, f"`sides` names neither of {' and '.join(SIDES)}.")
     return " and ".join(f"for {side}s" for side in sides)
+
+
+GRAMMAR_CHECKS = named(
+    check_messages,
+    check_same_seed_same_language,
+    check_different_seeds_differ,
+    check_random_state_untouched,
+    check_base_messages_unchanged,
+    check_other_settings,
+    check_one_attribute,
+    check_small_vocabulary,
+    check_saves_and_loads,
+    check_chains,
+    check_sides,
+)

@@ -8,10 +8,9 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from icy.core.errors import IcyError
 from icy.core.registry import Entry
@@ -21,10 +20,10 @@ from icy.languages.meanings import MeaningSpace
 from icy.languages.table import Table
 from icy.metrics.score import Score
 
-from .cases import Check, CheckFailure, NotApplicable, check_of, require, require_registered, same_random_state
+from .cases import CheckFailure, NotApplicable, named, require, require_registered, same_random_state
 
 Wholes = NDArray[np.int64]
-Rows = tuple[Any, Any]  # meanings and messages
+Rows = tuple[Wholes | NDArray[np.float64], Wholes | list[list[int]]]  # meanings and messages
 
 VALUES, ATTRIBUTES = 3, 2
 TOKENS = 6  # different ones in the messages of a case, all of them in use
@@ -34,8 +33,6 @@ ERRORS = 6  # standard errors that two scores which are sampled may differ by
 
 NUMBER = r"(-?\d+(?:\.\d+)?)"
 RANGE = re.compile(rf"in \[{NUMBER}, {NUMBER}\]|at least {NUMBER}|at most {NUMBER}")
-
-METRIC_CHECKS: dict[str, Check] = {}
 
 
 @dataclass(frozen=True)
@@ -72,7 +69,7 @@ class MetricCase:
         messages[:TOKENS, 2] = np.arange(min(TOKENS, len(messages)))
         return messages
 
-    def score(self, *table: Any, **conventions: Any) -> Score:
+    def score(self, *table: object, **conventions: object) -> Score:
         """Return the score of a table, given as one or two arguments.
 
         Raises:
@@ -143,7 +140,6 @@ def require_score(score: Score, rows: int, where: str) -> None:
         require(score.error_of, f"{where} the score has an error and does not say in `error_of` what it measures.")
 
 
-@check_of(METRIC_CHECKS)
 def check_made_by_name(case: MetricCase) -> None:
     """The registry knows the metric by its name and its aliases, and its scores have that name."""
     found, name = case.usual().metric, case.entry.name
@@ -151,7 +147,6 @@ def check_made_by_name(case: MetricCase) -> None:
     require_registered(case.entry, case.registered)
 
 
-@check_of(METRIC_CHECKS)
 def check_arguments(case: MetricCase) -> None:
     """The arguments are meanings, messages=None, and conventions that all have a default."""
     first, *rest = case.parameters().values()
@@ -164,7 +159,6 @@ def check_arguments(case: MetricCase) -> None:
     )
 
 
-@check_of(METRIC_CHECKS)
 def check_score(case: MetricCase) -> None:
     """The score of a common table is a finite number, and says how many rows it rests on."""
     score = case.usual()
@@ -172,7 +166,6 @@ def check_score(case: MetricCase) -> None:
     require_score(score, ROWS, f"On a common table of {ROWS} rows")
 
 
-@check_of(METRIC_CHECKS)
 def check_documented_range(case: MetricCase) -> str:
     """Values lie in the range that the docstring states, as in "A score in [0, 1]"."""
     least, most = _range(inspect.getdoc(case.entry.load()) or "")
@@ -199,7 +192,6 @@ def _range(documentation: str) -> tuple[float, float]:
     return -math.inf if least is None else float(least), math.inf if most is None else float(most)
 
 
-@check_of(METRIC_CHECKS)
 def check_conventions_repeat_the_value(case: MetricCase) -> None:
     """Every convention of a score is an argument; with these arguments the metric gives the same value."""
     score = case.usual()
@@ -212,7 +204,6 @@ def check_conventions_repeat_the_value(case: MetricCase) -> None:
     require_same_score(case.score(*case.rows(), **given), score, f"With the conventions stated, {given}, and without")
 
 
-@check_of(METRIC_CHECKS)
 def check_choices_are_conventions(case: MetricCase) -> str:
     """An argument that moves the value is among the conventions of the score."""
     score, tried = case.usual(), []
@@ -233,7 +224,7 @@ def check_choices_are_conventions(case: MetricCase) -> str:
     return f"tried {', '.join(tried)}"
 
 
-def _others(case: MetricCase) -> Iterator[tuple[str, Any]]:
+def _others(case: MetricCase) -> Iterator[tuple[str, float]]:
     """Yield arguments, each with another value than its default if one can be guessed."""
     for name, parameter in case.conventions().items():
         default = case.entry.defaults.get(name, parameter.default)
@@ -247,13 +238,12 @@ def _others(case: MetricCase) -> Iterator[tuple[str, Any]]:
             yield name, 0
 
 
-@check_of(METRIC_CHECKS)
 def check_same_however_given(case: MetricCase) -> None:
     """Arrays, lists, strings, a pair, a Table and a Language of the same rows have the same score."""
     language = case.language()
     meanings, messages = language.space.all(), language.messages.astype(np.int64)
     expected = case.score(meanings, messages)
-    forms: dict[str, tuple[Any, ...]] = {
+    forms: dict[str, tuple[object, ...]] = {
         "lists": (meanings.tolist(), messages.tolist()),
         "strings of letters": (meanings, ["".join(chr(ord("a") + t) for t in row) for row in messages.tolist()]),
     }
@@ -264,7 +254,6 @@ def check_same_however_given(case: MetricCase) -> None:
         require_same_score(case.score(*given), expected, f"Given as {what} and as two arrays")
 
 
-@check_of(METRIC_CHECKS)
 def check_rows_in_any_order(case: MetricCase) -> None:
     """The order of the rows does not matter."""
     meanings, messages = case.rows()
@@ -273,7 +262,6 @@ def check_rows_in_any_order(case: MetricCase) -> None:
     require_same_score(found, case.usual(), "Rows in another order and as they were")
 
 
-@check_of(METRIC_CHECKS)
 def check_names_do_not_matter(case: MetricCase) -> None:
     """The names of tokens and of attribute values do not matter: a table numbers them in sorted order."""
     draws = stream(case.seed, "testing", "names")
@@ -284,7 +272,6 @@ def check_names_do_not_matter(case: MetricCase) -> None:
         require_same_score(case.score(*copy.deepcopy(table)), case.usual(), f"With {what} renamed and as they were")
 
 
-@check_of(METRIC_CHECKS)
 def check_ragged_messages(case: MetricCase) -> str | None:
     """Messages of different lengths have a score, or are refused with an IcyError."""
     meanings, messages = case.rows()
@@ -292,7 +279,6 @@ def check_ragged_messages(case: MetricCase) -> str | None:
     return _scored_or_refused(case, (meanings, ragged), "With messages of different lengths")
 
 
-@check_of(METRIC_CHECKS)
 def check_continuous_meanings(case: MetricCase) -> str | None:
     """Meanings that are real numbers have a score, or are refused with an IcyError."""
     _, messages = case.rows()
@@ -300,7 +286,6 @@ def check_continuous_meanings(case: MetricCase) -> str | None:
     return _scored_or_refused(case, (meanings, messages), "With meanings that are real numbers")
 
 
-@check_of(METRIC_CHECKS)
 def check_undefined_says_why(case: MetricCase) -> str:
     """Degenerate tables (a single row, constant or empty messages, ...) have a finite value, or NaN and a reason."""
     undefined = []
@@ -331,7 +316,6 @@ def _degenerate(case: MetricCase) -> dict[str, Rows]:
     }
 
 
-@check_of(METRIC_CHECKS)
 def check_resampled_rows(case: MetricCase) -> None:
     """Some rows of a Table, and rows drawn with replacement, have a score: the bootstrap needs these."""
     if not case.takes_one:
@@ -341,7 +325,6 @@ def check_resampled_rows(case: MetricCase) -> None:
         require_score(case.score(table.rows(which)), len(which), f"With {what} of a Table")
 
 
-@check_of(METRIC_CHECKS)
 def check_weights(case: MetricCase) -> None:
     """A metric registered with `weighted=True` scores rows with whole weights as it scores repeated rows."""
     if not case.entry.weighted:
@@ -354,7 +337,6 @@ def check_weights(case: MetricCase) -> None:
     require_same_score(found, repeated, "With weights and with repeated rows")
 
 
-@check_of(METRIC_CHECKS)
 def check_refuses_what_is_no_table(case: MetricCase) -> None:
     """More meanings than messages, or none of either, are refused with an IcyError."""
     meanings, messages = case.rows()
@@ -374,7 +356,6 @@ def check_refuses_what_is_no_table(case: MetricCase) -> None:
         raise CheckFailure(f"A table with {what} is accepted; icy.metrics.Table.of refuses it in a sentence.")
 
 
-@check_of(METRIC_CHECKS)
 def check_deterministic(case: MetricCase) -> None:
     """The same table has exactly the same score twice, whatever is measured in between."""
     first = case.score(*case.rows()).value
@@ -383,18 +364,16 @@ def check_deterministic(case: MetricCase) -> None:
     require(first == again or math.isnan(first + again), f"The same table has the values {first!r} and {again!r}.")
 
 
-@check_of(METRIC_CHECKS)
 def check_random_state_untouched(case: MetricCase) -> None:
     """Measuring leaves the global random state of torch, NumPy and Python as it was."""
     with same_random_state("The metric"):
         case.score(*case.rows())
 
 
-@check_of(METRIC_CHECKS)
 def check_inputs_unchanged(case: MetricCase) -> None:
     """The metric does not write into meanings or messages."""
     meanings, messages = case.rows()
-    forms: tuple[Callable[[Any], Any], ...] = (np.copy, np.ndarray.tolist)
+    forms: tuple[Callable[[Wholes], ArrayLike], ...] = (np.copy, np.ndarray.tolist)
     for form in forms:
         given = [form(meanings), form(messages)]
         before = copy.deepcopy(given)
@@ -410,3 +389,25 @@ def _scored_or_refused(case: MetricCase, table: Rows, where: str) -> str | None:
         return f"refused: {refusal}"
     require_score(score, len(table[0]), where)
     return f"undefined: {score.why}" if score.why else None
+
+
+METRIC_CHECKS = named(
+    check_made_by_name,
+    check_arguments,
+    check_score,
+    check_documented_range,
+    check_conventions_repeat_the_value,
+    check_choices_are_conventions,
+    check_same_however_given,
+    check_rows_in_any_order,
+    check_names_do_not_matter,
+    check_ragged_messages,
+    check_continuous_meanings,
+    check_undefined_says_why,
+    check_resampled_rows,
+    check_weights,
+    check_refuses_what_is_no_table,
+    check_deterministic,
+    check_random_state_untouched,
+    check_inputs_unchanged,
+)

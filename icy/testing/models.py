@@ -4,47 +4,161 @@ from __future__ import annotations
 
 import copy
 import io
-import pickle
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import torch
-from joblib.externals.loky.backend.reduction import dumps
 from torch import Tensor, nn
 
+from icy.config.settings import TrainingSettings
 from icy.core.errors import IcyError, IncompatibleError
+from icy.core.registry import Entry
 from icy.core.representations import one_hot
 from icy.core.streams import stream
 from icy.languages.meanings import MeaningSpace
 from icy.models.creation import create
-from icy.training.learners import Learner, accuracy
+from icy.training.engine import make_model, representation_of
+from icy.training.gradient import Loss
+from icy.training.learners import Learner, accuracy, supervised_loss
 from icy.training.probabilities import are_probabilities, sentence_on
+from icy.training.probe_job import Task
 
+from . import modules
 from .cases import (
-    EXAMPLES,
-    Check,
+    SETTINGS,
     CheckFailure,
-    ModelCase,
     NotApplicable,
-    check_of,
     first_line,
+    named,
     require,
     require_close,
-    require_gradients,
     require_registered,
-    require_same_training,
     run,
-    same_random_state,
 )
+from .modules import SEEDS, TrainedCase, keys, require_gradients, require_same_training
 from .other_loops import OtherLoopCase, other_loop_checks
 
-SEEDS = (11, 12, 13)  # of the three replicates that are trained together
+EXAMPLES = 16  # in a batch
 UPDATES = {"soft": 10}  # on one batch
 UPDATES_OTHERWISE = 60  # gradients from samples are noisy, and those past rounding are not of what is emitted
 
-MODEL_CHECKS: dict[str, Check] = {}
+
+@dataclass(frozen=True)
+class ModelCase(TrainedCase[nn.Module]):
+    """A model under test, and the small setting it is tested in.
+
+    Attributes:
+        task: the model and its sizes.
+        seed: seed of weights and examples.
+        registered: whether the registry knows the model.
+    """
+
+    noun = "model"
+    task: Task
+    seed: int = 0
+    registered: bool = True
+
+    def make(self, seed: int | None = None) -> nn.Module:
+        """Make the model with the weights of a seed, in evaluation mode."""
+        return make_model(self.task, self.seed if seed is None else seed, TrainingSettings()).eval()
+
+    def ready(self) -> nn.Module:
+        """Make the model; one that stores examples gets some to store."""
+        model: Any = self.make()
+        if not learns_by_gradient(model):
+            model.observe(*self.examples(EXAMPLES, draw=1))
+        return model  # type: ignore[no-any-return]
+
+    def forms(self) -> dict[str, nn.Module]:
+        """Make the model, ready to run."""
+        return {"": self.ready()}
+
+    def with_task(self, **changes: Any) -> ModelCase:
+        """Return the same model in another setting."""
+        return replace(self, task=replace(self.task, **changes))
+
+    def examples(self, count: int | None = None, draw: int = 0) -> tuple[Tensor, Tensor]:
+        """Return inputs and targets of a random language: `count` at random, or one for every meaning."""
+        task, space = self.task, self.task.space
+        table = stream(self.seed, "testing", "table").integers(task.vocab_size, size=(space.size, task.message_length))
+        rows = np.arange(space.size)
+        if count is not None:
+            rows = stream(self.seed, "testing", "rows", draw).integers(space.size, size=count)
+        meanings, messages = torch.from_numpy(space.meanings(rows)), torch.from_numpy(table[rows])
+        return (meanings, messages) if task.side == "sender" else (messages, meanings)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the scores of one example."""
+        task = self.task
+        if task.side == "sender":
+            return task.message_length, task.vocab_size + 1
+        return task.space.attributes, task.space.values
+
+    def check_shape(self, count: int) -> Tensor:
+        """Return the scores of `count` examples; fail unless they have the agreed shape."""
+        inputs, _ = self.examples(count)
+        scores = run(self.ready(), inputs)
+        where = f"{self.task.space}, {self.task.message_length} tokens, vocabulary {self.task.vocab_size}"
+        expected = (count, *self.shape)
+        require(isinstance(scores, Tensor), f"The output is a {type(scores).__name__}, not a tensor.")
+        require(
+            tuple(scores.shape) == expected, f"The scores have shape {tuple(scores.shape)}, not {expected} ({where})."
+        )
+        require(scores.is_floating_point(), f"The scores are {scores.dtype}, not floating point.")
+        return scores
+
+    def gradient_model(self) -> nn.Module:
+        """Make the model, if it learns by gradient.
+
+        Raises:
+            NotApplicable: the model does not.
+        """
+        model = self.make()
+        if not learns_by_gradient(model):
+            raise NotApplicable("the model stores examples and does not learn by gradient")
+        return model
+
+    def given(self, model: nn.Module) -> tuple[Tensor, ...]:
+        """Return inputs of random examples."""
+        return self.examples(EXAMPLES)[:1]
+
+    def outputs(self, model: nn.Module, given: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """Return the scores."""
+        return (run(model, *given),)
+
+    def loss(self) -> Loss:
+        """Return the loss of supervised training."""
+        return supervised_loss(representation_of(self.task, SETTINGS), self.task.side)
+
+    def batches(self, seeds: Sequence[int], update: int) -> tuple[Tensor, Tensor]:
+        """Return a batch for each replicate, which depends on its seed alone: [replicate, batch, ...]."""
+        drawn = [self.examples(EXAMPLES, draw=1000 * seed + update) for seed in seeds]
+        return torch.stack([x for x, _ in drawn]), torch.stack([y for _, y in drawn])
+
+    def stacks(self, seeds: Sequence[int]) -> list[Learner]:
+        """Return the replicates as one program; with native cores, also as on a GPU, where PyTorch runs the stack."""
+        found = [self.learner(seeds)]
+        if found[0].engine == "native":
+            try:
+                found.append(self.learner(seeds, "broadcast"))
+            except IncompatibleError:
+                found.append(self.learner(seeds, "vmap"))
+        return found
 
 
-@check_of(MODEL_CHECKS)
+def learns_by_gradient(model: nn.Module) -> bool:
+    """Return whether a model has a gradient; otherwise it stores examples."""
+    return bool(getattr(model, "learns_by_gradient", True))
+
+
+def first_representation(entry: Entry) -> str:
+    """Return the representation that a model is checked in unless one is named: the first that it works with."""
+    return entry.representations[0] if entry.representations else "soft"
+
+
 def check_made_by_name(case: ModelCase) -> None:
     """The registry knows the model by its name and its aliases, and makes it."""
     entry, task = case.task.entry, case.task
@@ -54,33 +168,28 @@ def check_made_by_name(case: ModelCase) -> None:
     require(isinstance(model, nn.Module), f"The factory makes a {type(model).__name__}, not a torch.nn.Module.")
 
 
-@check_of(MODEL_CHECKS)
 def check_output_shape(case: ModelCase) -> None:
     """Scores are [batch, length, vocab + 1] for a sender, [batch, attribute, value] for a receiver."""
     case.check_shape(EXAMPLES)
 
 
-@check_of(MODEL_CHECKS)
 def check_batch_of_one(case: ModelCase) -> None:
     """A single example keeps its batch axis."""
     case.check_shape(1)
 
 
-@check_of(MODEL_CHECKS)
 def check_message_lengths(case: ModelCase) -> None:
     """Longer and shorter messages work, each in a model made for them."""
     for word_length in (1, case.task.word_length + 3):
         case.with_task(word_length=word_length).check_shape(3)
 
 
-@check_of(MODEL_CHECKS)
 def check_other_spaces(case: ModelCase) -> None:
     """Other meaning spaces, vocabularies and hidden sizes work; even one attribute."""
     for space, vocab_size, hidden_size in (((2, 5), 7, 8), ((4, 3), 3, 12), ((1, 3), 2, 8)):
         case.with_task(space=MeaningSpace(*space), vocab_size=vocab_size, hidden_size=hidden_size).check_shape(3)
 
 
-@check_of(MODEL_CHECKS)
 def check_soft_messages(case: ModelCase) -> None:
     """A receiver takes weights over symbols, or refuses them with an IcyError that says so."""
     inputs, model = _receiver_inputs(case)
@@ -90,7 +199,6 @@ def check_soft_messages(case: ModelCase) -> None:
     require(scores.isfinite().all(), "The scores of a soft message are not finite.")
 
 
-@check_of(MODEL_CHECKS)
 def check_tokens_are_one_hot_weights(case: ModelCase) -> None:
     """A receiver gives the same scores for tokens and for their one-hot weights."""
     inputs, model = _receiver_inputs(case)
@@ -121,7 +229,6 @@ def _read_weights(model: nn.Module, weights: Tensor) -> Tensor:
         ) from error
 
 
-@check_of(MODEL_CHECKS)
 def check_values_are_one_hot_weights(case: ModelCase) -> None:
     """A sender gives the same scores for values and for their one-hot weights, as agents of games are given them."""
     if case.task.side != "sender":
@@ -137,93 +244,24 @@ def check_values_are_one_hot_weights(case: ModelCase) -> None:
     require_close(scores, run(model, values), "Scores of values and of their one-hot weights")
 
 
-@check_of(MODEL_CHECKS)
 def check_finite_output(case: ModelCase) -> None:
     """No score is infinite or NaN, over all meanings."""
     require(run(case.ready(), case.examples()[0]).isfinite().all(), "Some scores are infinite or NaN.")
 
 
-@check_of(MODEL_CHECKS)
 def check_scores_not_probabilities(case: ModelCase) -> None:
     """The model puts out scores (logits): no softmax ends it, as the loss applies one."""
     scores = run(case.gradient_model().eval(), case.examples()[0])
     require(not are_probabilities(scores), sentence_on(f"The {case.task.side}"))
 
 
-@check_of(MODEL_CHECKS)
-def check_same_seed_same_weights(case: ModelCase) -> None:
-    """A seed gives the same weights every time, whatever was drawn before."""
-    first = case.make().state_dict()
-    torch.rand(5, dtype=torch.float32, device="cpu")
-    for name, value in case.make().state_dict().items():
-        same = torch.equal(first[name], value) if isinstance(value, Tensor) else first[name] == value
-        require(same, f"'{name}' differs between two models of one seed.")
-
-
-@check_of(MODEL_CHECKS)
-def check_different_seeds_differ(case: ModelCase) -> None:
-    """Another seed gives other weights."""
-    pairs = list(zip(case.make(1).parameters(), case.make(2).parameters(), strict=True))
-    if not pairs:
-        raise NotApplicable("the model has no parameters")
-    require(any(not torch.equal(a, b) for a, b in pairs), "Two seeds give the same weights.")
-
-
-@check_of(MODEL_CHECKS)
-def check_random_state_untouched(case: ModelCase) -> None:
-    """Making and running a model leaves the global random state of torch, NumPy and Python as it was."""
-    with same_random_state("Making the model"):
-        model = case.make()
-    with same_random_state("Running the model in evaluation mode"):
-        run(model, case.examples(2)[0])
-
-
-@check_of(MODEL_CHECKS)
-def check_deterministic(case: ModelCase) -> None:
-    """In evaluation mode the same input gives the same output twice."""
-    model, (inputs, _) = case.ready(), case.examples(EXAMPLES)
-    require(torch.equal(run(model, inputs), run(model, inputs)), "The same input gives two outputs in evaluation mode.")
-
-
-@check_of(MODEL_CHECKS)
-def check_inputs_unchanged(case: ModelCase) -> None:
-    """The model does not write into its input."""
-    inputs, _ = case.examples(EXAMPLES)
-    before = inputs.clone()
-    run(case.ready(), inputs)
-    require(torch.equal(inputs, before), "The forward pass changed its input in place.")
-
-
-@check_of(MODEL_CHECKS)
-def check_examples_independent(case: ModelCase) -> None:
-    """In evaluation mode the output for an example does not depend on the others in its batch."""
-    model, (inputs, _) = case.ready(), case.examples(EXAMPLES)
-    together = run(model, inputs)
-    require_close(run(model, inputs.flip(0)).flip(0), together, "Outputs of a batch and of the same batch backwards")
-    alone = torch.cat([run(model, one) for one in inputs.unsqueeze(1)])
-    require_close(alone, together, "Outputs of examples alone and in a batch")
-
-
-@check_of(MODEL_CHECKS)
 def check_gradients_reach_parameters(case: ModelCase) -> None:
     """Every trainable parameter gets a gradient that is finite and not all zero."""
     model, (inputs, _) = case.gradient_model(), case.examples()
-    scores = model(inputs)
-    direction = torch.from_numpy(stream(case.seed, "testing", "direction").normal(size=tuple(scores.shape)))
-    (scores * direction.to(scores.dtype)).sum().backward()
     require(any(p.requires_grad for p in model.parameters()), "The model has no trainable parameters.")
-    require_gradients(model)
+    require_gradients(model, model(inputs), case.seed)
 
 
-@check_of(MODEL_CHECKS)
-def check_pickles(case: ModelCase) -> None:
-    """A copy pickled as for a worker process gives the same output."""
-    model, (inputs, _) = case.ready(), case.examples(EXAMPLES)
-    copied: nn.Module = pickle.loads(dumps(model))
-    require(torch.equal(run(copied, inputs), run(model, inputs)), "A pickled copy gives another output.")
-
-
-@check_of(MODEL_CHECKS)
 def check_deepcopy(case: ModelCase) -> None:
     """A deep copy gives the same output and shares no weights."""
     model, (inputs, _) = case.ready(), case.examples(EXAMPLES)
@@ -235,7 +273,6 @@ def check_deepcopy(case: ModelCase) -> None:
     require(torch.equal(run(model, inputs), expected), "Changing a deep copy changes the model.")
 
 
-@check_of(MODEL_CHECKS)
 def check_moves_to_device(case: ModelCase) -> str:
     """The model runs wherever it is moved: on the CPU, and on a GPU where there is one."""
     devices = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
@@ -247,45 +284,6 @@ def check_moves_to_device(case: ModelCase) -> str:
     return f"tried on {' and '.join(devices)}"
 
 
-@check_of(MODEL_CHECKS)
-def check_float64(case: ModelCase) -> None:
-    """`model.double()` computes in double precision, to about the same output."""
-    inputs, _ = case.examples(EXAMPLES)
-    double = case.ready().double()
-    scores = run(double, inputs)
-    if any(True for _ in double.parameters()):
-        require(scores.dtype == torch.float64, f"After model.double() the scores are {scores.dtype}.")
-    require_close(scores, run(case.ready(), inputs), "Outputs in double and in single precision", 1e-4)
-
-
-@check_of(MODEL_CHECKS)
-def check_stacked_equals_separate(case: ModelCase) -> str:
-    """Three replicates trained as one program equal the same three trained alone, as plain modules."""
-    together = [case.learner(SEEDS)]
-    if together[0].engine == "native":  # on a GPU, say, the same model is a stack of PyTorch's
-        together.append(_stacked_by_pytorch(case))
-    inputs, _ = case.batches(SEEDS, 99)
-    before = together[-1].scores(inputs)
-    for learner in together:
-        case.train(learner, SEEDS, range(3))
-    for i, seed in enumerate(SEEDS):
-        alone = case.learner([seed], "loop")
-        case.train(alone, [seed], range(3))
-        found = alone.scores(inputs[i : i + 1])
-        for learner in together:
-            what = f"Replicate {i} in a stack ({learner.engine}) and alone"
-            require_same_training(learner.scores(inputs)[i : i + 1], found, before[i : i + 1], what)
-    return f"trains as: {' and '.join(learner.engine for learner in together)}"
-
-
-def _stacked_by_pytorch(case: ModelCase) -> Learner:
-    try:
-        return case.learner(SEEDS, "broadcast")
-    except IncompatibleError:
-        return case.learner(SEEDS, "vmap")
-
-
-@check_of(MODEL_CHECKS)
 def check_keep(case: ModelCase) -> None:
     """Taking a finished replicate out of the stack changes nothing for the others."""
     whole, part, staying = case.learner(SEEDS), case.learner(SEEDS), [0, 2]
@@ -301,7 +299,6 @@ def check_keep(case: ModelCase) -> None:
     require_same_training(found, expected, before, "Replicates after another was left out, and with it")
 
 
-@check_of(MODEL_CHECKS)
 def check_goes_on(case: ModelCase) -> None:
     """Training that goes on from a checkpoint ends as if it had never stopped, to the bit."""
     whole, first, rest = (case.learner(SEEDS) for _ in range(3))
@@ -322,7 +319,6 @@ def check_goes_on(case: ModelCase) -> None:
     )
 
 
-@check_of(MODEL_CHECKS)
 def check_parameter_count(case: ModelCase) -> None:
     """`parameter_count` counts the trainable parameters, and the published total is no smaller."""
     model: Any = case.make()
@@ -334,7 +330,6 @@ def check_parameter_count(case: ModelCase) -> None:
     require(published >= true, f"The published total {published} is below the true one {true}.")
 
 
-@check_of(MODEL_CHECKS)
 def check_learns(case: ModelCase) -> None:
     """Training on one batch makes its answers more likely; a model that stores examples gets more of them right."""
     learner = case.learner(SEEDS[:1])
@@ -347,9 +342,9 @@ def check_learns(case: ModelCase) -> None:
     before, right_before = likelihood(), accuracy(learner, inputs, targets).item()
     updates = UPDATES.get(case.task.representation, UPDATES_OTHERWISE)
     for update in range(updates):
-        learner.update(inputs, targets, case.keys(SEEDS[:1], update))
+        learner.update(inputs, targets, keys(SEEDS[:1], update))
     after, right = likelihood(), accuracy(learner, inputs, targets).item()
-    if getattr(case.make(), "learns_by_gradient", True):
+    if learns_by_gradient(case.make()):
         require(
             after > before,
             f"{updates} updates on one batch took the probability of its answers from {before:.3g} to {after:.3g}.",
@@ -365,10 +360,38 @@ def _in_another_loop(case: ModelCase, is_short: bool = False) -> OtherLoopCase:
         make=lambda seed: case.make(case.seed + seed),
         inputs=case.examples(EXAMPLES)[0],
         shape=case.shape,
-        learns=getattr(case.make(), "learns_by_gradient", True),
+        learns=learns_by_gradient(case.make()),
         ready=case.ready,
         short=None if is_short else _in_another_loop(case.with_task(word_length=1), is_short=True),
     )
 
 
+MODEL_CHECKS = named(
+    check_made_by_name,
+    check_output_shape,
+    check_batch_of_one,
+    check_message_lengths,
+    check_other_spaces,
+    check_soft_messages,
+    check_tokens_are_one_hot_weights,
+    check_values_are_one_hot_weights,
+    check_finite_output,
+    check_scores_not_probabilities,
+    modules.check_same_seed_same_weights,
+    modules.check_different_seeds_differ,
+    modules.check_random_state_untouched,
+    modules.check_deterministic,
+    modules.check_inputs_unchanged,
+    modules.check_examples_independent,
+    check_gradients_reach_parameters,
+    modules.check_pickles,
+    check_deepcopy,
+    check_moves_to_device,
+    modules.check_float64,
+    modules.check_stacked_equals_separate,
+    check_keep,
+    check_goes_on,
+    check_parameter_count,
+    check_learns,
+)
 MODEL_CHECKS |= other_loop_checks(_in_another_loop)

@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -22,12 +22,14 @@ from torch.func import functional_call, grad, stack_module_state, vmap
 
 from icy.core.streams import stream
 
-from .cases import Check, CheckFailure, NotApplicable, Unsupported, first_line, require, require_close, run
+from .cases import CheckFailure, NotApplicable, Unsupported, first_line, require, require_close, run
 
 FEW = 4  # examples, where each is differentiated by itself
 EPSILON = 1e-8  # of differences, in double precision; so small that a ReLU rarely changes sides in between
 COARSE = 0.1  # difference in bfloat16, relative to the largest score
 ENSEMBLE = 3  # models that are run together by vmap
+
+C = TypeVar("C")
 
 
 @dataclass(frozen=True)
@@ -72,12 +74,12 @@ class OtherLoopCase:
 OTHER_LOOP_CHECKS: dict[str, Callable[[OtherLoopCase], str | None]] = {}
 
 
-def other_loop_checks(convert: Callable[[Any], OtherLoopCase]) -> dict[str, Check]:
+def other_loop_checks(convert: Callable[[C], OtherLoopCase]) -> dict[str, Callable[[C], str | None]]:
     """Return the checks of this module for another kind of case, which `convert` turns into an OtherLoopCase."""
 
-    def of_case(check: Callable[[OtherLoopCase], str | None]) -> Check:
+    def of_case(check: Callable[[OtherLoopCase], str | None]) -> Callable[[C], str | None]:
         @wraps(check)
-        def converted(case: Any) -> str | None:
+        def converted(case: C) -> str | None:
             return check(convert(case))
 
         return converted

@@ -24,11 +24,10 @@ from icy.s2b.settings import GameSettings
 from icy.s2b.turn import Seen
 
 from .cases import (
-    Check,
     CheckFailure,
     NotApplicable,
-    check_of,
     first_line,
+    named,
     require,
     require_registered,
     same_random_state,
@@ -53,8 +52,6 @@ GAMES: dict[str, dict[str, Any]] = {
 }
 USUAL = ("K = 0", "K = 3")
 
-PLAYER_CHECKS: dict[str, Check] = {}
-
 
 @dataclass(frozen=True)
 class PlayerCase:
@@ -64,13 +61,13 @@ class PlayerCase:
         entry: the player's registry entry; its kind is the role.
         registered: whether the registry knows the player.
         seats: the settings of each game that was tried, by its name, or None if the player refused it; see `accepted`.
-        courses: the course of the usual episodes, by the settings of the game; see `course`.
+        played: the record of the usual episodes, by the settings of the game; see `episodes`.
     """
 
     entry: Entry
     registered: bool = True
     seats: dict[str, GameSettings | None] = field(default_factory=dict, init=False, repr=False, compare=False)
-    courses: dict[GameSettings, Course] = field(default_factory=dict, init=False, repr=False, compare=False)
+    played: dict[GameSettings, PlayedEpisodes] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def role(self) -> str:
@@ -116,16 +113,16 @@ class PlayerCase:
             raise NotApplicable("the player refuses every game, as the check 'plays_every_game' says")
         return accepted
 
-    def course(self, settings: GameSettings) -> Course:
+    def episodes(self, settings: GameSettings) -> PlayedEpisodes:
         """Let a new player play the usual episodes, once for all checks."""
-        if settings not in self.courses:
-            self.courses[settings] = play(self, settings)
-        return self.courses[settings]
+        if settings not in self.played:
+            self.played[settings] = play(self, settings)
+        return self.played[settings]
 
 
 @dataclass(eq=False)
-class Course:
-    """The course of some episodes.
+class PlayedEpisodes:
+    """What a player did in some episodes.
 
     Attributes:
         actions: what counted of the player's action at every step, see `counted`.
@@ -146,7 +143,7 @@ def play(
     seeds: Iterable[int] = SEEDS,
     player: Player | None = None,
     between: Callable[[BatchedGame, Player], None] | None = None,
-) -> Course:
+) -> PlayedEpisodes:
     """Play an episode of every seed to its end.
 
     Args:
@@ -156,19 +153,19 @@ def play(
         player: one that has played before; by default a new one.
         between: called with the game and the player before each step.
     """
-    game, course = _begun(settings, seeds), Course()
+    game, record = _begun(settings, seeds), PlayedEpisodes()
     mine, partner = seated(player or case.make(), case.role, game), case.partner(game)
     while not game.turn.done.all():
         if between is not None:
             between(game, mine)
         seen = game.turn.seen_by(case.role)
-        course.seen.append(copy.deepcopy(seen))
+        record.seen.append(copy.deepcopy(seen))
         action = mine.act(seen)
-        course.changed |= _differing(seen, course.seen[-1])
+        record.changed |= _differing(seen, record.seen[-1])
         _step(game, case.role, action, partner.act(game.turn.seen_by(case.other)))
-        course.actions.append(counted(action, course.seen[-1], settings, case.role))
-    course.illegal = int(game.illegal[case.role].sum())
-    return course
+        record.actions.append(counted(action, record.seen[-1], settings, case.role))
+    record.illegal = int(game.illegal[case.role].sum())
+    return record
 
 
 def counted(action: Action, seen: Seen, settings: GameSettings, role: str) -> Wholes:
@@ -205,7 +202,7 @@ def _differing(one: Seen, other: Seen) -> set[str]:
 def require_same_actions(
     found: Sequence[Wholes], expected: Sequence[Wholes], what: str, again: Callable[[], Sequence[Wholes]]
 ) -> None:
-    """Fail the check unless two courses have the same actions.
+    """Fail the check unless two played have the same actions.
 
     Args:
         found: the actions in question.
@@ -227,7 +224,6 @@ def _first_difference(found: Sequence[Wholes], expected: Sequence[Wholes]) -> in
     return next((step for step, (one, other) in pairs if not np.array_equal(one, other)), None)
 
 
-@check_of(PLAYER_CHECKS)
 def check_made_by_name(case: PlayerCase) -> None:
     """The registry knows the player by its name and its aliases, and its factory makes an icy.s2b.Player."""
     made = case.make()
@@ -235,7 +231,6 @@ def check_made_by_name(case: PlayerCase) -> None:
     require_registered(case.entry, case.registered)
 
 
-@check_of(PLAYER_CHECKS)
 def check_plays_every_game(case: PlayerCase) -> str:
     """Games of every kind, with K = 0 and K = 3, are played to their end, or refused with an IncompatibleError."""
     accepted = case.accepted()
@@ -243,7 +238,7 @@ def check_plays_every_game(case: PlayerCase) -> str:
     require(accepted, f"The player refuses every game: {', '.join(refused)}.")
     for name, settings in accepted.items():
         try:
-            case.course(settings)
+            case.episodes(settings)
         except IncompatibleError as error:
             raise CheckFailure(
                 f"The game '{name}' is refused while it is played: {first_line(error)}; refuse it in `begin`."
@@ -254,12 +249,11 @@ def check_plays_every_game(case: PlayerCase) -> str:
     return f"refuses {', '.join(refused)}" if refused else "plays all"
 
 
-@check_of(PLAYER_CHECKS)
 def check_legal_actions(case: PlayerCase) -> None:
     """Every action is legal: existing tokens and decisions, and only where `may_speak` and `may_decide` allow them."""
     for name, settings in case.accepted().items():
         try:
-            illegal = case.course(settings).illegal
+            illegal = case.episodes(settings).illegal
         except Exception:  # which the check 'plays_every_game' reports
             continue
         require(
@@ -269,18 +263,16 @@ def check_legal_actions(case: PlayerCase) -> None:
         )
 
 
-@check_of(PLAYER_CHECKS)
 def check_deterministic(case: PlayerCase) -> None:
     """The same seeds give the same actions: what a player draws comes from `seat.streams`."""
     for name, settings in case.games().items():
-        step = _first_difference(play(case, settings).actions, case.course(settings).actions)
+        step = _first_difference(play(case, settings).actions, case.episodes(settings).actions)
         require(
             step is None,
             f"Two players with the same seeds act differently at step {step} ({name}); draw from `seat.streams`.",
         )
 
 
-@check_of(PLAYER_CHECKS)
 def check_random_state_untouched(case: PlayerCase) -> None:
     """Playing leaves the global random state of torch, NumPy and Python as it was."""
     for settings in case.games().values():
@@ -288,11 +280,10 @@ def check_random_state_untouched(case: PlayerCase) -> None:
             play(case, settings)
 
 
-@check_of(PLAYER_CHECKS)
 def check_alone_and_in_a_batch(case: PlayerCase) -> None:
     """An episode is played the same alone and in a batch with others."""
     for name, settings in case.games().items():
-        together = case.course(settings).actions
+        together = case.episodes(settings).actions
         for i, seed in enumerate(SEEDS):
             alone = partial(_actions, case, settings, [seed])
             expected = alone()
@@ -301,7 +292,6 @@ def check_alone_and_in_a_batch(case: PlayerCase) -> None:
             require_same_actions(mine, expected, what, alone)
 
 
-@check_of(PLAYER_CHECKS)
 def check_begins_anew(case: PlayerCase) -> None:
     """A player that has played before acts as a new one: `begin` forgets everything."""
     for name, settings in case.games().items():
@@ -309,10 +299,9 @@ def check_begins_anew(case: PlayerCase) -> None:
         play(case, settings, OTHER_SEEDS, player)
         what = f"A player that has played before acts differently from a new one ({name}); forget everything in `begin`"
         again = play(case, settings, player=player).actions
-        require_same_actions(again, case.course(settings).actions, what, new)
+        require_same_actions(again, case.episodes(settings).actions, what, new)
 
 
-@check_of(PLAYER_CHECKS)
 def check_forgets_between_episodes(case: PlayerCase) -> None:
     """Where the next episode begins at once (`seen.fresh`), nothing of the one before is remembered."""
     for name, settings in case.games().items():
@@ -345,28 +334,25 @@ def _scripted(settings: GameSettings, streams: EpisodeStreams, step: int) -> Act
     return Action(message, streams.integers("decide", settings.decisions, (1,), step)[:, 0])
 
 
-@check_of(PLAYER_CHECKS)
 def check_sees_only_observations(case: PlayerCase) -> None:
     """Given the same observations without a game or a partner, the player does the same: it reads nothing hidden."""
     if case.make().privileged:
         raise NotApplicable("the player is privileged: it is shown the game")
     for name, settings in case.games().items():
-        course, player = case.course(settings), case.make()
+        record, player = case.episodes(settings), case.make()
         player.begin(Seat(settings, len(SEEDS), EpisodeStreams.of_seeds(SEEDS).within("player", case.role)))
-        found = [counted(player.act(copy.deepcopy(s)), s, settings, case.role) for s in course.seen]
+        found = [counted(player.act(copy.deepcopy(s)), s, settings, case.role) for s in record.seen]
         what = f"Given observations alone, the player acts differently ({name}); it reads what it is not shown"
-        require_same_actions(found, course.actions, what, partial(_actions, case, settings))
+        require_same_actions(found, record.actions, what, partial(_actions, case, settings))
 
 
-@check_of(PLAYER_CHECKS)
 def check_observations_unchanged(case: PlayerCase) -> None:
     """The player does not write into what it sees."""
     for name, settings in case.games().items():
-        changed = ", ".join(sorted(case.course(settings).changed))
+        changed = ", ".join(sorted(case.episodes(settings).changed))
         require(not changed, f"The player changed {changed} of what it sees in place ({name}); work on a copy.")
 
 
-@check_of(PLAYER_CHECKS)
 def check_utters(case: PlayerCase) -> None:
     """What a speaker utters of stimuli is tokens [n, length], the same twice, and asking it changes no action."""
     if case.role != SPEAKER:
@@ -382,10 +368,10 @@ def check_utters(case: PlayerCase) -> None:
     for name, settings in case.games().items():
         asked, plain = play(case, settings, between=ask).actions, partial(_actions, case, settings)
         what = f"A speaker that is asked by `utter` acts differently afterwards ({name}); it must not change by that"
-        require_same_actions(asked, case.course(settings).actions, what, plain)
+        require_same_actions(asked, case.episodes(settings).actions, what, plain)
 
 
-def _uttered(player: Player, stimuli: NDArray[Any], meanings: Wholes, episode: int) -> Wholes:
+def _uttered(player: Player, stimuli: NDArray[np.float32], meanings: Wholes, episode: int) -> Wholes:
     try:
         return player.utter(stimuli, meanings, episode)
     except IncompatibleError as refusal:
@@ -403,3 +389,18 @@ def _require_tokens(found: Wholes, count: int, settings: GameSettings) -> None:
         tokens.min(initial=0) >= 0 and tokens.max(initial=0) <= settings.vocab_size,
         f"Tokens are 0..{settings.vocab_size}; uttered were {tokens.min()} to {tokens.max()}.",
     )
+
+
+PLAYER_CHECKS = named(
+    check_made_by_name,
+    check_plays_every_game,
+    check_legal_actions,
+    check_deterministic,
+    check_random_state_untouched,
+    check_alone_and_in_a_batch,
+    check_begins_anew,
+    check_forgets_between_episodes,
+    check_sees_only_observations,
+    check_observations_unchanged,
+    check_utters,
+)

@@ -15,11 +15,9 @@ from icy.study.game import Game, GameSettings, instance_of
 from icy.study.players.base import StudyPlayer
 from icy.study.players.sitting import play
 
-from .cases import Check, CheckFailure, check_of, require, require_registered, same_random_state
+from .cases import CheckFailure, named, require, require_registered, same_random_state
 
 SHORT = {"examples": 14, "held_out_at": (5, 9, 13), "interval": 3}  # games of checks
-
-STUDY_PLAYER_CHECKS: dict[str, Check] = {}
 
 
 @dataclass(frozen=True)
@@ -52,7 +50,6 @@ class StudyPlayerCase:
             yield self.game(dataset, preset)
 
 
-@check_of(STUDY_PLAYER_CHECKS)
 def check_made_by_name(case: StudyPlayerCase) -> None:
     """The registry knows the player by its name and its aliases, and its factory makes a StudyPlayer."""
     made = case.make()
@@ -60,7 +57,6 @@ def check_made_by_name(case: StudyPlayerCase) -> None:
     require_registered(case.entry, case.registered)
 
 
-@check_of(STUDY_PLAYER_CHECKS)
 def check_answers(case: StudyPlayerCase) -> None:
     """Every answer can be sent: text of letters a to z, neither empty nor too long."""
     for game in case.games():
@@ -70,7 +66,6 @@ def check_answers(case: StudyPlayerCase) -> None:
             raise CheckFailure(str(error)) from error
 
 
-@check_of(STUDY_PLAYER_CHECKS)
 def check_same_seed_same_game(case: StudyPlayerCase) -> None:
     """A seed gives the same game every time."""
     game = case.game()
@@ -78,7 +73,6 @@ def check_same_seed_same_game(case: StudyPlayerCase) -> None:
     require(first.events == again.events, "Two new players of one seed play differently.")
 
 
-@check_of(STUDY_PLAYER_CHECKS)
 def check_begin_forgets(case: StudyPlayerCase) -> None:
     """A player that has played before plays like a new one."""
     used = case.make()
@@ -87,7 +81,6 @@ def check_begin_forgets(case: StudyPlayerCase) -> None:
     require(first.events == again.events, "After another game it plays differently; `begin` must forget that one.")
 
 
-@check_of(STUDY_PLAYER_CHECKS)
 def check_random_state_untouched(case: StudyPlayerCase) -> None:
     """Playing leaves the global random state of torch, NumPy and Python as it was."""
     game, player = case.game(), case.make()
@@ -95,10 +88,19 @@ def check_random_state_untouched(case: StudyPlayerCase) -> None:
         play(game, player, case.seed)
 
 
-@check_of(STUDY_PLAYER_CHECKS)
 def check_pickles(case: StudyPlayerCase) -> None:
     """The player can be sent to another process, and plays there as here."""
     here = case.make()
     there: StudyPlayer = pickle.loads(dumps(here))
     first, again = (play(case.game(), player, case.seed) for player in (here, there))
     require(first.events == again.events, "A player that was sent to another process plays differently.")
+
+
+STUDY_PLAYER_CHECKS = named(
+    check_made_by_name,
+    check_answers,
+    check_same_seed_same_game,
+    check_begin_forgets,
+    check_random_state_untouched,
+    check_pickles,
+)

@@ -15,12 +15,10 @@ from icy.s2b.text.requests import TextReply, TextRequest, valid_decision, valid_
 from icy.s2b.text.text_evaluation import DraftModel
 from icy.s2b.text.text_model import TextModel, TextSettings, made_of
 
-from .cases import Check, NotApplicable, check_of, first_line, require, require_registered, same_random_state
+from .cases import NotApplicable, first_line, named, require, require_registered, same_random_state
 
 SMALL = GameSettings(dimensions=2, least=2, most=2, listener_messages=True)
 SEED = 3
-
-TEXT_MODEL_CHECKS: dict[str, Check] = {}
 
 
 @dataclass(frozen=True)
@@ -78,14 +76,12 @@ def answers(model: TextModel, requests: Sequence[TextRequest]) -> list[TextReply
     return [reply for _, reply in sorted(found, key=lambda one: one[0])]
 
 
-@check_of(TEXT_MODEL_CHECKS)
 def check_made_by_name(case: TextModelCase) -> None:
     """The registry knows the model by its name and its aliases, and its factory makes an icy.s2b.TextModel."""
     case.make()
     require_registered(case.entry, case.registered)
 
 
-@check_of(TEXT_MODEL_CHECKS)
 def check_answers_every_request(case: TextModelCase) -> str:
     """Every request of a batch gets one TextReply, with the text of the answer and what was read in it."""
     requests = requests_of_a_game()
@@ -112,7 +108,6 @@ def _valid(request: TextRequest, reply: TextReply) -> bool:
     return decides and ("message" not in request.choices or valid_message(request, reply.message))
 
 
-@check_of(TEXT_MODEL_CHECKS)
 def check_keeps_nothing(case: TextModelCase) -> None:
     """A request is answered the same alone, in a batch, and after others: answers can be cached."""
     requests = requests_of_a_game()
@@ -127,14 +122,12 @@ def check_keeps_nothing(case: TextModelCase) -> None:
         require(after == together[place], f"Request {place} is answered differently after others.")
 
 
-@check_of(TEXT_MODEL_CHECKS)
 def check_identity(case: TextModelCase) -> None:
     """What answers depend on is JSON, and the same for two models of the same settings."""
     found = [json.dumps(case.make().identity(), sort_keys=True) for _ in range(2)]
     require(found[0] == found[1], f"`identity` is {found[0]} once and {found[1]} the other time.")
 
 
-@check_of(TEXT_MODEL_CHECKS)
 def check_random_state_untouched(case: TextModelCase) -> None:
     """Answering leaves the global random state of torch, NumPy and Python as it was."""
     model, requests = case.reading(), requests_of_a_game()
@@ -142,7 +135,6 @@ def check_random_state_untouched(case: TextModelCase) -> None:
         answers(model, requests)
 
 
-@check_of(TEXT_MODEL_CHECKS)
 def check_plays(case: TextModelCase) -> str:
     """As a listener, the model plays episodes to their end."""
     listener = TextListener(case.make())
@@ -150,3 +142,13 @@ def check_plays(case: TextModelCase) -> str:
     require(not found.scores.illegal[:, 1].any(), "Some actions are illegal.")
     counts = listener.tallies[0].counts
     return f"{counts['invalid'].sum()} of {counts['asked'].sum()} answers are invalid"
+
+
+TEXT_MODEL_CHECKS = named(
+    check_made_by_name,
+    check_answers_every_request,
+    check_keeps_nothing,
+    check_identity,
+    check_random_state_untouched,
+    check_plays,
+)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import pickle
 from dataclasses import dataclass
 
 import torch
-from joblib.externals.loky.backend.reduction import dumps
 from torch import Tensor
 
 from icy.core.noise import counter_hash
@@ -15,17 +13,17 @@ from icy.core.streams import stream, stream_key
 from icy.games import World
 from icy.games.worlds.factory import made_of
 
-from .cases import Check, MadeTensors, check_of, require, require_registered, same_random_state
+from . import modules
+from .cases import named, require, require_registered
+from .modules import TensorCase
 
 OBJECTS = 12
 EXTREMES = (0, 1, -1, 2**63 - 1, -(2**63))  # keys
 PAIRS = 3  # of objects that differ in one value, for each attribute
 
-WORLD_CHECKS: dict[str, Check] = {}
-
 
 @dataclass(frozen=True)
-class WorldCase:
+class WorldCase(TensorCase[World]):
     """A world under test.
 
     Attributes:
@@ -34,6 +32,8 @@ class WorldCase:
         registered: whether the registry knows the world.
     """
 
+    noun = "world"
+    gpu_tolerance = 1 / 64
     entry: Entry
     seed: int = 0
     registered: bool = True
@@ -54,15 +54,22 @@ class WorldCase:
             torch.arange(OBJECTS, device="cpu"),
         )
 
+    def given(self, world: World) -> tuple[Tensor, Tensor]:
+        """Draw objects and keys."""
+        return self.objects(world), self.keys()
 
-@check_of(WORLD_CHECKS)
+    @torch.no_grad()
+    def outputs(self, world: World, given: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """Return the looks of objects."""
+        return (world.observe(*given),)
+
+
 def check_made_by_name(case: WorldCase) -> None:
     """The registry knows the world by its name and its aliases, and its factory makes an icy.games.World."""
     case.make()
     require_registered(case.entry, case.registered)
 
 
-@check_of(WORLD_CHECKS)
 def check_attributes_and_values(case: WorldCase) -> None:
     """Every attribute has a name of its own, and at least two values with names of their own."""
     world = case.make()
@@ -76,10 +83,10 @@ def check_attributes_and_values(case: WorldCase) -> None:
     require(all(isinstance(name, str) and name for name in every), "A name of an attribute or value is no text.")
 
 
-@check_of(WORLD_CHECKS)
 def check_shape_of_looks(case: WorldCase) -> None:
     """`observe` gives numbers of single precision [*batch, *shape], whatever the axes of the batch are."""
-    world, objects, keys = case.make(), *_drawn(case)
+    world = case.make()
+    objects, keys = case.given(world)
     for axes in ((OBJECTS,), (3, 4), (2, 1, 6), (0,)):
         count = torch.Size(axes).numel()
         seen = world.observe(objects[:count].view(*axes, len(world.sizes)), keys[:count].view(axes))
@@ -88,7 +95,6 @@ def check_shape_of_looks(case: WorldCase) -> None:
         require(seen.dtype == torch.float32, f"Objects are seen as {seen.dtype}, not torch.float32.")
 
 
-@check_of(WORLD_CHECKS)
 def check_finite(case: WorldCase) -> None:
     """All looks are finite, with every value of every attribute, and with the extremes of 64-bit keys."""
     world = case.make()
@@ -101,11 +107,10 @@ def check_finite(case: WorldCase) -> None:
             require(seen.isfinite().all(), f"A look is not finite, of a value of '{name}' and the key {key}.")
 
 
-@check_of(WORLD_CHECKS)
 def check_same_key_same_look(case: WorldCase) -> None:
     """The same objects and keys give the same looks, bit for bit, also of a world that is made anew."""
-    objects, keys = _drawn(case)
     world = case.make()
+    objects, keys = case.given(world)
     first = world.observe(objects, keys)
     again = torch.equal(world.observe(objects, keys), first)
     require(again, "The same objects and keys look different the second time; `observe` must not keep a state.")
@@ -113,20 +118,20 @@ def check_same_key_same_look(case: WorldCase) -> None:
     require(anew, "Another world of the same options gives other looks; derive all that is random from the keys.")
 
 
-@check_of(WORLD_CHECKS)
 def check_alone_as_in_a_batch(case: WorldCase) -> None:
     """An object looks the same whatever else is in its batch, bit for bit."""
-    world, objects, keys = case.make(), *_drawn(case)
+    world = case.make()
+    objects, keys = case.given(world)
     together = world.observe(objects, keys)
     for n in range(OBJECTS):
         alone = world.observe(objects[n : n + 1], keys[n : n + 1])[0]
         require(torch.equal(alone, together[n]), "An object looks otherwise alone than in a batch.")
 
 
-@check_of(WORLD_CHECKS)
 def check_values_are_seen(case: WorldCase) -> None:
     """Objects that differ in one value look different, with the same key."""
-    world, objects, keys = case.make(), *_drawn(case)
+    world = case.make()
+    objects, keys = case.given(world)
     for attribute, size in enumerate(world.sizes):
         other = objects[:PAIRS].clone()
         other[:, attribute] = (other[:, attribute] + 1) % size
@@ -135,51 +140,25 @@ def check_values_are_seen(case: WorldCase) -> None:
         require(differ.all(), f"Objects that differ in '{world.attributes[attribute]}' look the same.")
 
 
-@check_of(WORLD_CHECKS)
 def check_looks_vary(case: WorldCase) -> str:
     """Says whether objects of equal values look different with different keys; both are allowed."""
-    world, objects, keys = case.make(), *_drawn(case)
+    world = case.make()
+    objects, keys = case.given(world)
     seen = world.observe(objects[:1].repeat(OBJECTS, 1), keys)
     return "objects have many looks" if (seen != seen[:1]).any() else "objects have one look each"
 
 
-@check_of(WORLD_CHECKS)
-def check_random_state_untouched(case: WorldCase) -> None:
-    """Neither making a world nor looking at objects draws from a global random state."""
-    with same_random_state("Making the world or looking at objects"):
-        case.make().observe(*_drawn(case))
-
-
-@check_of(WORLD_CHECKS)
-def check_inputs_unchanged(case: WorldCase) -> None:
-    """`observe` does not write into objects or keys."""
-    objects, keys = _drawn(case)
-    before = objects.clone(), keys.clone()
-    case.make().observe(objects, keys)
-    same = torch.equal(objects, before[0]) and torch.equal(keys, before[1])
-    require(same, "`observe` changed its objects or keys in place; work on new tensors.")
-
-
-@check_of(WORLD_CHECKS)
-def check_moves_to_device(case: WorldCase) -> str:
-    """`observe` makes no tensor on the CPU when objects are elsewhere; it runs on a GPU where there is one."""
-    world, objects, keys = case.make(), *_drawn(case)
-    with MadeTensors() as made:
-        expected = world.observe(objects, keys)
-    require(not made.by, f"`observe` calls {' and '.join(set(made.by))} without a device; use `device=keys.device`.")
-    if torch.cuda.is_available():
-        found = world.observe(objects.cuda(), keys.cuda()).cpu()
-        require((found - expected).abs().max() <= 1 / 64, "Objects look otherwise on a GPU than on the CPU.")
-    return f"tried on cpu{' and cuda' if torch.cuda.is_available() else ''}"
-
-
-@check_of(WORLD_CHECKS)
-def check_pickles(case: WorldCase) -> None:
-    """A copy pickled as for a worker process gives the same looks."""
-    objects, keys = _drawn(case)
-    copied: World = pickle.loads(dumps(case.make()))
-    require(torch.equal(copied.observe(objects, keys), case.make().observe(objects, keys)), "A copy looks otherwise.")
-
-
-def _drawn(case: WorldCase) -> tuple[Tensor, Tensor]:
-    return case.objects(case.make()), case.keys()
+WORLD_CHECKS = named(
+    check_made_by_name,
+    check_attributes_and_values,
+    check_shape_of_looks,
+    check_finite,
+    check_same_key_same_look,
+    check_alone_as_in_a_batch,
+    check_values_are_seen,
+    check_looks_vary,
+    modules.check_random_state_untouched,
+    modules.check_inputs_unchanged,
+    modules.check_moves_to_device,
+    modules.check_pickles,
+)

@@ -11,10 +11,10 @@ import pandas as pd
 
 import icy
 from icy.analysis import style
-from icy.analysis.cells import LEAST_RATIO
 from icy.analysis.correlations import AcrossModels, across_models
 from icy.analysis.mixed import mixed_effects
 from icy.analysis.statistics import student
+from icy.analysis.table_cells import LEAST_RATIO
 from icy.core.text import listed
 
 LARGE, SMALL = "5x10", "3x4"  # the papers' space, and that of `icy probe --quick`

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from icy.analysis import across_models, equivalence, mixed_effects, reliability, within_model_order
-from icy.analysis.correlations import median_interval
-from icy.analysis.statistics import log_summary, rank_correlation, student
+from icy.analysis.correlations import median_interval, rank_correlation
+from icy.analysis.statistics import log_summary, student
 
 Draws = np.random.Generator
 Ends = tuple[float, float]  # of an interval

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from icy.analysis.correlations import across_models, median_interval, reliability, within_model_order
+from icy.analysis.correlations import across_models, median_interval, rank_correlation, reliability, within_model_order
 from icy.analysis.style import cell
 from icy.core.errors import IncompatibleError
 
@@ -139,3 +139,39 @@ def test_models_without_all_seeds_and_few_models_are_left_out_and_refused() -> N
         across_models(wide(values), other, groups=lambda name: min(name, "c"))
     with pytest.raises(IncompatibleError, match="1 seeds"):
         across_models(wide(values[:, :1]), other)
+
+
+def test_a_rank_correlation_is_spearmans_with_ties() -> None:
+    x, y = [1, 2, 2, 4, 5, 7], [3, 1, 2, 2, 9, 8]
+    found = rank_correlation(x, y)
+    assert found.value == pytest.approx(stats.spearmanr(x, y)[0])
+    assert found.low < found.value < found.high
+    x, y = [1, 2, 3, 4, 5], [2, 1, 4, 3, 5]
+    exact = stats.permutation_test((x,), lambda a: stats.spearmanr(a, y)[0], permutation_type="pairings")
+    assert rank_correlation(x, y).p == pytest.approx(exact.pvalue, abs=1e-9)
+
+
+def test_its_interval_is_that_of_bonett_and_wright() -> None:
+    draws = np.random.default_rng(1)
+    x = draws.normal(size=40)
+    found = rank_correlation(x, x + draws.normal(size=40))
+    width = 1.959964 * math.sqrt((1 + found.value**2 / 2) / 37)
+    expected = [math.tanh(math.atanh(found.value) + side * width) for side in (-1, 1)]
+    assert [found.low, found.high] == pytest.approx(expected, abs=1e-6)
+    assert "40 pairs" in str(found)
+
+
+def test_its_interval_holds_the_true_correlation_about_as_often_as_it_says() -> None:
+    draws, true, held = np.random.default_rng(2), 6 / math.pi * math.asin(0.6 / 2), 0
+    for _ in range(300):
+        x = draws.normal(size=14)
+        found = rank_correlation(x, 0.6 * x + 0.8 * draws.normal(size=14))
+        held += found.low <= true <= found.high
+    assert 0.91 <= held / 300 <= 0.98
+
+
+def test_pairs_that_are_not_known_are_left_out() -> None:
+    found = rank_correlation([1, 2, math.nan, 4, 5, 6], [1, 2, 3, math.nan, 5, 6])
+    assert (found.value, found.pairs) == (pytest.approx(1.0), 4)
+    assert math.isnan(rank_correlation([1, 1, 1, 1], [1, 2, 3, 4]).value)
+    assert math.isnan(rank_correlation([1, 2, 3], [1, 2, 3]).low)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,16 +11,7 @@ import pytest
 from icy.core.errors import DuplicateNameError, PluginError
 from icy.core.registry import registry
 
-
-@pytest.fixture(autouse=True)
-def restored() -> Iterator[None]:
-    """Whatever a test registers is gone after it."""
-    registry.load_all()
-    entries, files = dict(registry._entries), list(registry.plugin_files)
-    yield
-    registry._entries.clear()
-    registry._entries.update(entries)
-    registry.plugin_files[:] = files
+pytestmark = pytest.mark.usefixtures("forgetting")
 
 
 # -- plug-in files -----------------------------------------------------------------------------------------------------
@@ -39,7 +29,6 @@ class Mirrored(Corruption):
 """
 
 
-@pytest.mark.usefixtures("forgetting")
 def test_a_plugin_file_registers_what_it_holds(tmp_path: Path) -> None:
     file = tmp_path / "my own-plugin.py"
     file.write_text(FILE)
@@ -85,7 +74,6 @@ def test_a_broken_plugin_file_is_named_and_can_be_mended(tmp_path: Path, text: s
     assert registry.get("mirrored", "grammar").origin.startswith("icy_plugin_broken_plugin_")
 
 
-@pytest.mark.usefixtures("forgetting")
 def test_two_plugin_files_of_one_name_are_two(tmp_path: Path) -> None:
     """Otherwise the second would silently replace what the first registered."""
     for folder in ("a", "b"):
@@ -141,7 +129,6 @@ def test_a_name_twice_in_one_file_is_an_error(tmp_path: Path, name: str) -> None
     assert registry.get("two", "grammar").origin == registry.get("one", "grammar").origin
 
 
-@pytest.mark.usefixtures("forgetting")
 def test_a_name_of_two_kinds_is_fine(tmp_path: Path) -> None:
     file = tmp_path / "kinds.py"
     file.write_text(TWICE.format(first="grammar", second="metric", name='"one"'))
@@ -149,7 +136,6 @@ def test_a_name_of_two_kinds_is_fine(tmp_path: Path) -> None:
     assert registry.get("one", "metric").origin == registry.get("one", "grammar").origin
 
 
-@pytest.mark.usefixtures("forgetting")
 def test_a_file_may_be_imported_again(tmp_path: Path) -> None:
     """As in a worker that was started with the file's text, or after it was forgotten."""
     file = tmp_path / "again.py"

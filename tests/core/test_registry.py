@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,15 +29,7 @@ from icy.models import create_receiver, create_sender
 CELLS = ["dgrecv", "dgsend", "GRU", "LSTM", "minGRU", "RNN", "SRU"]
 
 
-@pytest.fixture(autouse=True)
-def restored() -> Iterator[None]:
-    """Whatever a test registers is gone after it."""
-    registry.load_all()
-    entries, files = dict(registry._entries), list(registry.plugin_files)
-    yield
-    registry._entries.clear()
-    registry._entries.update(entries)
-    registry.plugin_files[:] = files
+pytestmark = pytest.mark.usefixtures("forgetting")
 
 
 def entry(kind: str, name: str, origin: str = "mine", **more: Any) -> Entry:

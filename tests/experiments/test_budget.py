@@ -9,7 +9,7 @@ import pytest
 
 import icy
 from icy.analysis import bias_table
-from icy.analysis.tables.compare import matched_rows, numbered
+from icy.analysis.tables.references import matched_rows, numbered
 from icy.config.specs import ProbeSpec
 from icy.core.errors import InvalidSettingError
 from icy.experiments.plan import make_plan

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -141,10 +140,8 @@ def test_impossible_settings(name: str, options: dict[str, int], sentence: str) 
 
 
 @pytest.fixture
-def plug_ins() -> Iterator[None]:
-    """Three grammars of a stranger, gone after the test."""
-    registry.load_all()
-    before = dict(registry._entries)
+def plug_ins(forgetting: None) -> None:
+    """Four grammars of a stranger, gone after the test."""
 
     @register_grammar("mirror", description="Reads backwards.")
     class Mirror(Corruption):
@@ -165,10 +162,6 @@ def plug_ins() -> Iterator[None]:
     @register_grammar("wild")
     def wild(space: MeaningSpace, vocab_size: int, word_length: int, seed: int) -> NDArray[np.int64]:
         return np.full((space.size, space.attributes * word_length), vocab_size)
-
-    yield
-    registry._entries.clear()
-    registry._entries.update(before)
 
 
 @pytest.mark.usefixtures("plug_ins")

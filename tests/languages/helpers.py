@@ -1,29 +1,20 @@
-"""Small languages, by hand and at random."""
+"""A small language by hand, and interactions of EGG."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 import numpy as np
-from hypothesis import strategies as st
+import torch
 
 from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
 
 MESSAGES = [[0, 0], [0, 1], [1, 0], [1, 2]]
-
-
-@st.composite
-def languages(draw: st.DrawFn) -> Language:
-    space = MeaningSpace(draw(st.integers(1, 3)), draw(st.integers(1, 3)))
-    vocab_size = draw(st.sampled_from([1, 2, 4, 26, 27, 256, 257, 70_000, 2**31]))
-    rng = np.random.default_rng(draw(st.integers(0, 2**31)))
-    return Language(
-        space,
-        rng.integers(vocab_size, size=(space.size, draw(st.integers(1, 5)))),
-        vocab_size,
-        name=draw(st.text(st.characters(exclude_categories=["Cs"]), max_size=8)),
-        seed=draw(st.none() | st.integers()),
-        value_names=draw(st.sampled_from([None, [[f"v{i}é" for i in range(space.values)]] * space.attributes])),
-    )
+GRID = [[a, b] for a in range(3) for b in range(3)]
+SYMBOLS = torch.tensor([[1 + a, 4 + b, 0] for a, b in GRID])
+Save = Callable[..., Path]
 
 
 def small() -> Language:

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from icy.core.errors import InvalidSettingError
 from icy.languages.language import Language, to_letters
 from icy.languages.meanings import MeaningSpace
-from tests.languages.helpers import MESSAGES, languages, small
+from tests.languages.helpers import MESSAGES, small
+from tests.properties.helpers import languages
 
 # -- making one --------------------------------------------------------------------------------------------------------
 

@@ -9,28 +9,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
 
 from icy.core.errors import InvalidSettingError, StoreError
 from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
-from tests.languages.helpers import languages, small
+from tests.languages.helpers import small
 
 FORMATS = (".parquet", ".csv", ".npz")
 
 # -- files -------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("suffix", FORMATS)
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(language=languages())
-def test_save_and_load_without_loss(suffix: str, language: Language, tmp_path: Path) -> None:
-    path = language.save(tmp_path / f"language{suffix}")
-    loaded = Language.load(path)
-    assert loaded == language
-    assert loaded.messages.dtype == language.messages.dtype
-    assert [p.name for p in tmp_path.iterdir()] == [path.name]  # no temporary file stays
-    path.unlink()
 
 
 def test_csv_is_readable_by_people(tmp_path: Path) -> None:

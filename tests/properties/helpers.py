@@ -45,7 +45,7 @@ def tables(draw: st.DrawFn, fewest: int = 1, shortest: int = 0, most: int = 3) -
 def languages(draw: st.DrawFn) -> Language:
     """Languages of all vocabularies, as letters and as numbers in csv, with and without names."""
     space = MeaningSpace(draw(st.integers(1, 3)), draw(st.integers(1, 3)))
-    vocab_size, length = draw(st.sampled_from([1, 2, 26, 27, 256, 257, 70_000])), draw(st.integers(1, 4))
+    vocab_size, length = draw(st.sampled_from([1, 2, 26, 27, 256, 257, 70_000, 2**31])), draw(st.integers(1, 4))
     message = st.lists(st.integers(0, vocab_size - 1), min_size=length, max_size=length)
     names = st.lists(SHORT_TEXT, min_size=space.values, max_size=space.values).map(tuple)
     return Language(

@@ -23,10 +23,12 @@ LANGUAGE = icy.make_language("rot", "2x3", 4, 2, 1)
 @given(language=languages())
 def test_a_language_comes_back_as_it_was(suffix: str, language: Language) -> None:
     with TemporaryDirectory() as folder:
-        assert Language.load(language.save(Path(folder, f"l{suffix}"))) == language
-        assert (
-            Path(folder, f"l{suffix}").read_bytes() == language.to_bytes(suffix) or suffix == ".npz"
-        )  # which has times
+        file = language.save(Path(folder, f"l{suffix}"))
+        loaded = Language.load(file)
+        assert loaded == language
+        assert loaded.messages.dtype == language.messages.dtype
+        assert [*Path(folder).iterdir()] == [file]  # no temporary file stays
+        assert file.read_bytes() == language.to_bytes(suffix) or suffix == ".npz"  # which has times
 
 
 @given(language=languages(), order=st.randoms(use_true_random=False))

@@ -1,4 +1,4 @@
-"""A sender, a receiver and a grammar as a stranger would write them, and two that are wrong."""
+"""A sender, a receiver and a grammar as a stranger would write them, and a sender that is wrong."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from icy.core.errors import IncompatibleError
 from icy.languages.meanings import MeaningSpace
 from icy.models.layers import flat_one_hot
+from tests.testing.mistakes import add_unused, spoiled
 
 
 class Plain(nn.Module):
@@ -43,10 +44,7 @@ class PlainReceiver(nn.Module):
         return scores
 
 
-class Unused(Plain):
-    def __init__(self, *sizes: Any) -> None:
-        super().__init__(*sizes)
-        self.spare = nn.Linear(2, 2)
+Unused = spoiled(Plain, add_unused, "Unused")
 
 
 def seedless(space: MeaningSpace, vocab_size: int, word_length: int, seed: int) -> Any:

@@ -1,22 +1,19 @@
-"""The contract of cells: for every check a cell that is wrong in the way it looks for, and fails it alone."""
+"""Cells that are wrong in the way that a check looks for; test_kinds checks them."""
 
 from __future__ import annotations
 
-import copy
-import random
 from typing import Any
 
-import numpy as np
-import pytest
 import torch
 from torch import Tensor, nn
 
 from icy import testing
-from icy.core.errors import IncompatibleError, UnknownNameError
-from icy.core.registry import Entry, registry
+from icy.core.errors import IncompatibleError
 from icy.models.cells import Cell, State
-from icy.testing import CELL_CHECKS, ContractError
-from icy.testing.other_loops import OTHER_LOOP_CHECKS
+from icy.testing import CELL_CHECKS
+from tests.testing.mistakes import Kind, shared_mistakes
+
+NO_SCAN = "does not apply: the cell says `scans = False`"
 
 
 class Plain(Cell):
@@ -127,53 +124,12 @@ class Overflows(Plain):
         return (*super().step(gates, state[:1]), state[1].detach() * 100)
 
 
-class Unseeded(Plain):
-    def __init__(self, *sizes: Any, **options: Any) -> None:
-        super().__init__(*sizes, **options)
-        with torch.no_grad():
-            self.keep.bias += 1e-6 * random.Random().random()
-
-
-class Constant(Plain):
-    def __init__(self, *sizes: Any, **options: Any) -> None:
-        super().__init__(*sizes, **options)
-        for p in self.parameters():
-            nn.init.constant_(p, 0.1)
-
-
-class DrawsElsewhere(Plain):
-    def __init__(self, *sizes: Any, **options: Any) -> None:
-        super().__init__(*sizes, **options)
-        np.random.random()
-
-
-class Counts(Plain):
-    """Remembers how often it was called."""
-
-    calls = 0
-
-    def step(self, gates: Tensor, state: State) -> State:
-        self.calls += 1
-        return (super().step(gates, state)[0] + 1e-8 * self.calls,)
-
-
 class WritesGates(Plain):
     def step(self, gates: Tensor, state: State) -> State:
         found = super().step(gates, state)
         if not torch.is_grad_enabled():
             gates.zero_()
         return found
-
-
-class Mixes(Plain):
-    def step(self, gates: Tensor, state: State) -> State:
-        return super().step(gates, (state[0] + 0.1 * state[0].mean(-2, keepdim=True),))
-
-
-class Unused(Plain):
-    def __init__(self, *sizes: Any, **options: Any) -> None:
-        super().__init__(*sizes, **options)
-        self.spare = nn.Parameter(torch.rand(3))
 
 
 class Forgetful(Plain):
@@ -186,27 +142,6 @@ class Forgetful(Plain):
 class ScansOtherwise(Scanning):
     def scan(self, x: Tensor | None, matrix: Tensor | None, state: State, steps: int) -> Tensor:
         return super().scan(x, matrix, (state[0] * 0.5,), steps)
-
-
-class Single(Plain):
-    def step(self, gates: Tensor, state: State) -> State:
-        return (super().step(gates, state)[0].float(),)
-
-
-class OnTheCPU(Plain):
-    def unfed(self) -> Tensor:
-        return torch.zeros(1, self.hidden_size, dtype=self.keep.bias.dtype)
-
-
-class Unpicklable(Plain):
-    def __init__(self, *sizes: Any, **options: Any) -> None:
-        super().__init__(*sizes, **options)
-        self.generator = (i for i in range(3))
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Unpicklable:
-        copied = type(self)(self.input_size, self.hidden_size, self.fed)
-        copied.load_state_dict(copy.deepcopy(self.state_dict()))
-        return copied
 
 
 class EvenSizes(Plain):
@@ -242,50 +177,33 @@ class FalselyBroadcasts(Plain):
         return (torch.tanh(gates + self._first(self.keep, state[0])),)
 
 
-WRONG = {
-    "made_by_name": NoCell,
-    "gates": WrongWidth,
-    "states": ListsState,
-    "project_is_weigh_and_a_constant": NotLinear,
-    "unfed_is_a_zero_input": UnfedOtherwise,
-    "inert_parameters": Miscounts,
-    "finite_over_many_steps": Overflows,
-    "same_seed_same_weights": Unseeded,
-    "different_seeds_differ": Constant,
-    "random_state_untouched": DrawsElsewhere,
-    "deterministic": Counts,
-    "inputs_unchanged": WritesGates,
-    "examples_independent": Mixes,
-    "gradients_reach_parameters": Unused,
-    "reads_input_and_state": Forgetful,
-    "scan_equals_steps": ScansOtherwise,
-    "float64": Single,
-    "moves_to_device": OnTheCPU,
-    "pickles": Unpicklable,
-    "other_sizes": EvenSizes,
-    "every_family": NeverOne,
-    "stacked_equals_separate": FalselyBroadcasts,
-}
+KIND = Kind(
+    "cell",
+    CELL_CHECKS,
+    {
+        "made_by_name": NoCell,
+        "gates": WrongWidth,
+        "states": ListsState,
+        "project_is_weigh_and_a_constant": NotLinear,
+        "unfed_is_a_zero_input": UnfedOtherwise,
+        "inert_parameters": Miscounts,
+        "finite_over_many_steps": Overflows,
+        "reads_input_and_state": Forgetful,
+        "scan_equals_steps": ScansOtherwise,
+        "other_sizes": EvenSizes,
+        "every_family": NeverOne,
+        "stacked_equals_separate": FalselyBroadcasts,
+        **shared_mistakes(Plain, CELL_CHECKS),
+        "inputs_unchanged": WritesGates,
+    },
+    Plain,
+    {"stacked_equals_separate": "trains as: vmap", "scan_equals_steps": NO_SCAN},
+    mark="contract",
+)
 
 
-@pytest.mark.contract
-@pytest.mark.parametrize("check", WRONG)
-def test_a_wrong_cell_fails_one_check(check: str) -> None:
-    results = testing.check(WRONG[check], "cell", raise_on_failure=False)
-    assert {r.name for r in results if not r.passed} - set(OTHER_LOOP_CHECKS) == {check}
-
-
-def test_every_check_has_a_cell_that_fails_it() -> None:
-    assert set(WRONG) == set(CELL_CHECKS) - set(OTHER_LOOP_CHECKS)  # the rest: test_other_loops
-
-
-@pytest.mark.parametrize("cell", [Plain, Scanning])
-def test_a_strangers_cell_passes(cell: type[Cell]) -> None:
-    results = {r.name: r for r in testing.check(cell, "cell")}
-    assert set(results) == set(CELL_CHECKS)
-    assert results["stacked_equals_separate"].message == "trains as: vmap"
-    assert results["scan_equals_steps"].excused is (cell is Plain)
-    assert results["made_by_name"].message == "does not apply: the cell is not registered"
+def test_a_cell_with_a_scan_passes() -> None:
+    assert not {r.name: r for r in testing.check(Scanning, "cell")}["scan_equals_steps"].excused
 
 
 def test_the_line_to_mend_is_named() -> None:
@@ -296,18 +214,3 @@ def test_the_line_to_mend_is_named() -> None:
     results = {r.name: r for r in testing.check(Broken, "cell", raise_on_failure=False)}
     assert results["states"].message.startswith("ZeroDivisionError: my own fault (line ")
     assert results["every_family"].message.startswith("In sender/HierAutoReg:Broken: ZeroDivisionError: my own fault")
-
-
-@pytest.mark.contract
-def test_registered_cells_are_found() -> None:
-    entry = Entry("cell", "mine", Plain, "", "", origin=__name__, aliases=("my_own",))
-    with registry.holding(entry):
-        for given in ("my_own", Plain):
-            results = {r.name: r for r in testing.check(given, "cell")}
-            assert not results["made_by_name"].excused
-    with pytest.raises(UnknownNameError, match="No cell is called 'mine'"):
-        testing.check("mine", "cell")
-    with pytest.raises(ContractError, match="cell/Miscounts fails 1 of"):
-        testing.check(Miscounts, "cell")
-    excused = testing.check(Miscounts, "cell", expected_failures={"inert_parameters": "it counts nothing"})
-    assert all(r.passed for r in excused)

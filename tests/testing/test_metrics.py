@@ -1,21 +1,19 @@
-"""The contract of metrics: for every check a metric that is wrong in the way it looks for, and fails it alone."""
+"""Metrics that are wrong in the way that a check looks for, which test_kinds checks; ranges and conventions."""
 
 from __future__ import annotations
 
-import contextlib
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 from icy import metrics, testing
-from icy.core.errors import UnknownNameError
 from icy.core.registry import Entry, registry
 from icy.languages.language import Language
 from icy.metrics import Score, Table
-from icy.testing import METRIC_CHECKS, ContractError
+from icy.testing import METRIC_CHECKS
+from tests.testing.mistakes import Kind
 
 
 def share(meanings: Any, messages: Any = None, **conventions: Any) -> tuple[Table, float]:
@@ -137,7 +135,7 @@ def sorts_in_place(meanings: Any, messages: Any = None) -> Score:
     return found
 
 
-WRONG: dict[str, Callable[..., Any]] = {
+WRONG = {
     "made_by_name": misnamed,
     "arguments": wants_messages,
     "score": never_defined,
@@ -159,25 +157,13 @@ WRONG: dict[str, Callable[..., Any]] = {
 }
 
 
-@pytest.mark.parametrize("check", WRONG)
-def test_a_wrong_metric_fails_one_check(check: str) -> None:
-    metric = WRONG[check]
-    entry = Entry("metric", metric.__name__, metric, "", "", origin=__name__, weighted=check == "weights")
-    with registry.holding(entry) if check == "weights" else contextlib.nullcontext():
-        results = testing.check(metric, "metric", raise_on_failure=False)
-    assert {r.name: r.message for r in results if not r.passed}.keys() == {check}
-
-
-def test_every_check_has_a_metric_that_fails_it() -> None:
-    assert set(WRONG) == set(METRIC_CHECKS)
-
-
-def test_a_strangers_metric_passes() -> None:
-    results = {r.name: r for r in testing.check(plain, "metric")}
-    assert set(results) == set(METRIC_CHECKS)
-    assert results["documented_range"].message == "from 0 to 1"
-    assert results["choices_are_conventions"].message == "tried power=2"
-    assert results["made_by_name"].message == "does not apply: the metric is not registered"
+KIND = Kind(
+    "metric",
+    METRIC_CHECKS,
+    WRONG,
+    plain,
+    {"documented_range": "from 0 to 1", "choices_are_conventions": "tried power=2"},
+)
 
 
 def test_a_score_counts_its_rows() -> None:
@@ -210,11 +196,6 @@ def test_sampled_scores_may_differ_by_their_errors() -> None:
 
 def test_registered_metrics_are_found() -> None:
     assert all(r.passed and not r.excused for r in testing.check(metrics.hce, "metric") if r.name == "made_by_name")
-    entry = Entry("metric", "plain", plain, "", "", defaults={"power": 2}, origin=__name__, aliases=("my_own",))
+    entry = Entry("metric", "plain", plain, "", "", defaults={"power": 2}, origin=__name__)
     with registry.holding(entry):
-        for given in ("plain", "my_own", plain, entry):
-            assert not any(r.excused for r in testing.check(given, "metric") if r.name == "made_by_name")
-    with pytest.raises(UnknownNameError, match="No metric is called 'plainly'"):
-        testing.check("plainly", "metric")
-    with pytest.raises(ContractError, match="metric/counts fails 1 of"):
-        testing.check(counts, "metric")
+        assert not any(r.excused for r in testing.check(entry, "metric") if r.name == "made_by_name")

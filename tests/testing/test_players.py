@@ -1,4 +1,4 @@
-"""The contract of players: for every check a player that is wrong in the way it looks for, and fails it alone."""
+"""Players that are wrong in the way that a check looks for, which test_kinds checks; games and utterances."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from icy import testing
-from icy.core.errors import IncompatibleError, UnknownNameError
-from icy.core.registry import Entry, registry
+from icy.core.errors import IncompatibleError
 from icy.s2b import Action, BatchedGame, Player, Seat, Seen
-from icy.testing import PLAYER_CHECKS, ContractError
+from icy.testing import PLAYER_CHECKS
 from icy.testing.cases import CheckFailure, NotApplicable
 from icy.testing.players import require_same_actions
+from tests.testing.mistakes import Kind
 
 
 class Listens(Player):
@@ -145,28 +145,23 @@ WRONG = {
 }
 
 
-@pytest.mark.contract
-@pytest.mark.parametrize("check", WRONG)
-def test_a_wrong_player_fails_one_check(check: str) -> None:
-    player: Any = WRONG[check]
-    role = "speaker" if issubclass(player, Speaks) else "listener"
-    results = testing.check(player, role, raise_on_failure=False)
-    failed = {r.name for r in results if not r.passed}
-    assert failed == {check} or (check == "made_by_name" and check in failed)  # what is no player does nothing else
-
-
-def test_every_check_has_a_player_that_fails_it() -> None:
-    assert set(WRONG) == set(PLAYER_CHECKS)
+KIND = Kind(
+    "listener",
+    PLAYER_CHECKS,
+    WRONG,
+    Listens,
+    {"plays_every_game": "plays all", "utters": "does not apply: only speakers utter"},
+    also={"made_by_name": PLAYER_CHECKS},
+    mark="contract",
+)
 
 
 @pytest.mark.contract
-def test_a_strangers_players_pass() -> None:
-    for role, player in (("speaker", Speaks), ("listener", Listens)):
-        results = {r.name: r for r in testing.check(player, role)}
-        assert set(results) == set(PLAYER_CHECKS)
-        assert results["plays_every_game"].message == "plays all"
-        assert results["made_by_name"].excused
-    assert results["utters"].message == "does not apply: only speakers utter"
+def test_a_strangers_speaker_passes() -> None:
+    results = {r.name: r for r in testing.check(Speaks, "speaker")}
+    assert set(results) == set(PLAYER_CHECKS)
+    assert results["plays_every_game"].message == "plays all"
+    assert not results["utters"].excused
 
 
 @pytest.mark.contract
@@ -220,18 +215,6 @@ def test_utterances_are_tokens(uttered: Any, sentence: str) -> None:
 
     results = {r.name: r for r in testing.check(Utters, "speaker", raise_on_failure=False)}
     assert sentence in results["utters"].message
-
-
-@pytest.mark.contract
-def test_registered_players_are_found() -> None:
-    entry = Entry("listener", "mine", Listens, "", "", origin=__name__, aliases=("my_own",))
-    with registry.holding(entry):
-        for given in ("my_own", Listens):
-            assert not any(r.excused for r in testing.check(given, "listener") if r.name == "made_by_name")
-    with pytest.raises(UnknownNameError, match="No speaker is called 'mine'"):
-        testing.check("mine", "speaker")
-    with pytest.raises(ContractError, match="listener/Decides fails 1 of"):
-        testing.check(Decides, "listener")
 
 
 def test_actions_that_agree_by_chance_at_first_are_still_told_from_those_that_always_do() -> None:

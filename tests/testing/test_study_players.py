@@ -1,19 +1,18 @@
-"""The contract of players of the study: for every check a player that is wrong in the way it looks for."""
+"""Players of the study that are wrong in the way that a check looks for; test_kinds checks them."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from typing import Any
 
-import pytest
-
-from icy import testing
-from icy.core.errors import UnknownNameError
-from icy.core.registry import STUDY_PLAYER, Entry, registry
 from icy.study.players.base import Item, Seat
 from icy.study.players.composer import Composer
-from icy.testing import STUDY_PLAYER_CHECKS, ContractError
+from icy.testing import STUDY_PLAYER_CHECKS
+from tests.testing.mistakes import Kind
+
+
+class Plain(Composer):
+    """A player as a stranger would write it."""
 
 
 class Mute(Composer):
@@ -77,33 +76,20 @@ class NoPlayer:
         return "a"
 
 
-WRONG: dict[str, Callable[[], Any]] = {
-    "made_by_name": NoPlayer,
-    "answers": Mute,
-    "same_seed_same_game": Fickle,
-    "begin_forgets": Remembers,
-    "random_state_untouched": Global,
-    "pickles": Local,
-}
-
-
-@pytest.mark.parametrize("check", WRONG)
-def test_a_wrong_player_fails_its_check(check: str) -> None:
-    failed = {r.name for r in testing.check(WRONG[check], "study-player", raise_on_failure=False) if not r.passed}
-    assert check in failed
-    assert failed <= {check} | ({"begin_forgets", "pickles"} if check == "same_seed_same_game" else set()) | (
-        set(STUDY_PLAYER_CHECKS) - {"made_by_name"} if check == "answers" else set()
-    )
-
-
-def test_every_check_has_a_player_that_fails_it() -> None:
-    assert set(WRONG) == set(STUDY_PLAYER_CHECKS)
-
-
-def test_registered_players_are_found() -> None:
-    with registry.holding(Entry(STUDY_PLAYER, "mine", Composer, "", "", origin=__name__)):
-        assert not {r.name: r for r in testing.check("mine", "study-player")}["made_by_name"].excused
-    with pytest.raises(UnknownNameError, match=r"No study-player is called 'mine'.*`icy list study-players`"):
-        testing.check("mine", "study-player")
-    with pytest.raises(ContractError, match="study-player/Mute fails"):
-        testing.check(Mute, "study-player")
+KIND = Kind(
+    "study-player",
+    STUDY_PLAYER_CHECKS,
+    {
+        "made_by_name": NoPlayer,
+        "answers": Mute,
+        "same_seed_same_game": Fickle,
+        "begin_forgets": Remembers,
+        "random_state_untouched": Global,
+        "pickles": Local,
+    },
+    Plain,
+    also={
+        "same_seed_same_game": {"begin_forgets", "pickles"},
+        "answers": set(STUDY_PLAYER_CHECKS) - {"made_by_name"},
+    },
+)

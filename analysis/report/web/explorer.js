@@ -5,6 +5,7 @@ let at = 0, axes = 0, chosen = null, near = [];
 const current = () => data.settings[at];
 const every = () => [...current().models, ...own.models];
 const coordinate = (value) => (current().ratio ? Math.log2(Math.max(value, data.least)) : value);
+const mean = (values) => values.reduce((a, b) => a + b, 0) / values.length;
 const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
 // Settings as text: those of the atlas are numbers, words or null, those of a file are text.
@@ -86,7 +87,7 @@ function neighbours(model) {
     const common = mine.filter((grammar) => other.means[grammar] !== undefined);
     if (common.length < Math.max(1, Math.min(data.shared, mine.length))) continue;
     const gaps = common.map((grammar) => (coordinate(other.means[grammar]) - coordinate(model.means[grammar])) ** 2);
-    found.push({ label: other.label, common: common.length, distance: Math.sqrt(gaps.reduce((a, b) => a + b, 0) / gaps.length) });
+    found.push({ label: other.label, common: common.length, distance: Math.sqrt(mean(gaps)) });
   }
   found.sort((a, b) => b.common - a.common || a.distance - b.distance);
   return found.slice(0, data.listed);
@@ -97,8 +98,7 @@ function rank(model, grammar) {
   const mine = model.means[grammar], others = current().models.filter((other) => other.key !== model.key).map((other) => other.means[grammar]).filter((value) => value !== undefined);
   const alike = others.filter((value) => Math.abs(value - mine) < 1e-9); // means of the same runs, added in any order
   const better = others.filter((value) => !alike.includes(value) && value < mine === current().ratio);
-  const sorted = [...others].sort((a, b) => a - b), middle = sorted.length >> 1;
-  const median = !sorted.length ? null : sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+  const median = others.length ? vega.quartiles(others)[1] : null;
   return { rank: `${better.length + 1}${alike.length ? `–${better.length + 1 + alike.length}` : ""} of ${others.length + 1}`, median };
 }
 
@@ -163,23 +163,6 @@ function show() { placeOwn(); shownChoices(); choose(chosen ?? own.models[0]?.la
 
 // -- results of one's own ------------------------------------------------------------------------------------------
 
-function cells(csv) {
-  const rows = [[""]];
-  let quoted = false;
-  for (let i = 0; i < csv.length; i++) {
-    const sign = csv[i], row = rows[rows.length - 1];
-    if (quoted) {
-      if (sign === '"' && csv[i + 1] === '"') { row[row.length - 1] += '"'; i++; }
-      else if (sign === '"') quoted = false;
-      else row[row.length - 1] += sign;
-    } else if (sign === '"') quoted = true;
-    else if (sign === ",") row.push("");
-    else if (sign === "\n") rows.push([""]);
-    else if (sign !== "\r") row[row.length - 1] += sign;
-  }
-  return rows.filter((row) => row.length > 1 || row[0] !== "");
-}
-
 const yes = (word) => /^(true|1)$/i.test(word ?? "");
 
 function alike(word, value) {
@@ -216,11 +199,11 @@ function elsewhere(rows) {
 }
 
 // Why a file cannot be placed; "" if it can.
-function refused(name, heads, rows, good) {
-  if (!heads) return `${name} is empty.`;
-  const lacking = ["model", "grammar", "value", ...data.choices].filter((column) => !heads.includes(column));
-  if (lacking.length) return `This is no results.csv of icy: it has no column ${lacking.join(", ")}.`;
+function refused(name, csv, rows, good) {
+  if (!csv.trim()) return `${name} is empty.`;
   if (!rows.length) return `${name} has no runs.`;
+  const lacking = ["model", "grammar", "value", ...data.choices].filter((column) => !(column in rows[0]));
+  if (lacking.length) return `This is no results.csv of icy: it has no column ${lacking.join(", ")}.`;
   if (!good.length) return `${name} has no runs with a value.`;
   return good.some((row) => data.settings.some((one) => fits(row, one))) ? "" : elsewhere(good);
 }
@@ -232,10 +215,9 @@ function tell(sentence, wrong = false) {
 }
 
 function take(csv, name) {
-  const [heads, ...body] = cells(csv);
-  const rows = body.map((row) => Object.fromEntries(heads.map((head, place) => [head, row[place] ?? ""])));
+  const rows = vega.read(csv, { type: "csv" });
   const good = rows.filter((row) => text(row.value) !== "" && Number.isFinite(Number(row.value)) && !yes(row.failed));
-  const why = refused(name, heads, rows, good);
+  const why = refused(name, csv, rows, good);
   if (why) { tell(`${why}${own.name ? ` The earlier file, ${own.name}, is still shown.` : ""}`, true); return; }
   Object.assign(own, { name, rows: good });
   const fitting = (one) => good.some((row) => fits(row, one));
@@ -268,13 +250,13 @@ function model(key, rows, sizes) {
   const plain = `${first.model}${more ? ` (${more})` : ""}`, means = {}, seeds = {}, updates = {};
   for (const grammar of new Set(rows.map((row) => row.grammar))) {
     const values = rows.filter((row) => row.grammar === grammar).map((row) => Number(row.value));
-    means[grammar] = values.reduce((a, b) => a + b, 0) / values.length;
+    means[grammar] = mean(values);
     seeds[grammar] = values.length;
   }
   const cut = [...new Set(rows.filter((row) => yes(row.cut)).map((row) => row.grammar))];
   for (const grammar of Object.keys(means)) {
-    const counts = rows.filter((row) => row.grammar === grammar).map((row) => Number(row.crossing || row.steps)), mean = counts.reduce((a, b) => a + b, 0) / counts.length;
-    if (mean) updates[grammar] = (cut.includes(grammar) ? "> " : "") + (mean < 10 ? mean.toFixed(1) : Math.round(mean).toLocaleString("en"));
+    const counts = rows.filter((row) => row.grammar === grammar).map((row) => Number(row.crossing || row.steps)), made = mean(counts);
+    if (made) updates[grammar] = (cut.includes(grammar) ? "> " : "") + (made < 10 ? made.toFixed(1) : Math.round(made).toLocaleString("en"));
   }
   return { key, label: `${plain} *`, plain, own: true, means, seeds, updates, cut, parameters: first.parameters ? Number(first.parameters) : null };
 }

@@ -22,7 +22,7 @@ from icy.records.revisions import at_revision, revision_of
 if TYPE_CHECKING:
     import pandas as pd
 
-    from icy.analysis import Comparison
+    from icy.analysis import ResultsComparison
     from icy.records.load import Results
 
 EPILOG = """\b
@@ -115,7 +115,7 @@ def _compared(
     model: tuple[str, ...],
     grammar: tuple[str, ...],
     where: dict[str, Any],
-) -> Comparison:
+) -> ResultsComparison:
     from icy.analysis import compare
     from icy.records.load import long_of
     from icy.records.long_table import column_of
@@ -160,7 +160,7 @@ def _chosen(place: Place, apart: Collection[str]) -> str:
     return ", ".join(str(value) for name, value in place.where.items() if name in apart) or "all"
 
 
-def _print(found: Comparison, seeds: bool, format_: str) -> None:
+def _print(found: ResultsComparison, seeds: bool, format_: str) -> None:
     data = found.runs.drop(columns="cell") if seeds else found.cells
     if format_ == "json":
         click.echo(json.dumps(json.loads(data.to_json(orient="records")), indent=1))

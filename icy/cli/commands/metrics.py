@@ -59,7 +59,7 @@ from icy.records.store import RECORDS
 if TYPE_CHECKING:
     import pandas as pd
 
-    from icy.analysis.tables.table import BiasTable
+    from icy.analysis.tables.printed_table import BiasTable
     from icy.languages.language import Language
     from icy.records.record import Record
 

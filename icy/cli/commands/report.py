@@ -46,7 +46,7 @@ def report_command(
 ) -> None:
     """Write RESULTS as one HTML file: tables, pictures, curves, settings, failures and versions."""
     path = checked_file(out, [".html", ".htm"], "A report is")
-    from icy.analysis.tables.compare import compared_with
+    from icy.analysis.tables.references import compared_with
     from icy.experiments.report import report
     from icy.experiments.results import read_results
     from icy.records.select import select

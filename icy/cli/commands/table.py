@@ -21,7 +21,7 @@ from icy.records.kinds import kind_of_rows
 if TYPE_CHECKING:
     import pandas as pd
 
-    from icy.analysis.tables.table import BiasTable
+    from icy.analysis.tables.printed_table import BiasTable
 
 
 EPILOG = """\b
@@ -82,7 +82,7 @@ def table_command(
     measure: str | None,
 ) -> int:
     """Print results as a bias table: a row per model, a column per grammar."""
-    from icy.analysis.tables.table import SUFFIXES, format_of
+    from icy.analysis.tables.printed_table import SUFFIXES, format_of
     from icy.experiments.results import read_results
     from icy.records.load import long_of
     from icy.records.select import select
@@ -127,7 +127,7 @@ def _rendered(tables: dict[str, BiasTable], format_: str) -> str:
         return "\n\n".join(table.render(format_) for table in tables.values())
     import pandas as pd
 
-    from icy.analysis.tables.table import flat
+    from icy.analysis.tables.printed_table import flat
 
     parts = [flat(table).assign(protocol=name) for name, table in tables.items()]
     return str(pd.concat(parts).to_csv(index=False)).rstrip("\n")
@@ -136,7 +136,7 @@ def _rendered(tables: dict[str, BiasTable], format_: str) -> str:
 def _tables(long: pd.DataFrame, spread: str, compare: str | None, look: dict[str, Any]) -> dict[str, BiasTable]:
     """Return a table per protocol, since protocols measure different things."""
     from icy.analysis.tables.bias import bias_table
-    from icy.analysis.tables.compare import compared_with
+    from icy.analysis.tables.references import compared_with
 
     other, name = compared_with(compare)
     found: dict[str, BiasTable] = {}

@@ -94,7 +94,7 @@ def read_language(path: Path, vocab_size: int | None, name: str | None, options:
     return table.language(vocab_size=vocab_size, name=name)
 
 
-def find(file: File) -> Any:
+def find(file: File) -> Found | Language:
     """Return the columns of a file, or the Language that it holds, by the first reader that knows its format.
 
     Raises:
@@ -103,7 +103,7 @@ def find(file: File) -> Any:
     order = list(READERS)
     for entry in sorted(registry.entries(READER), key=lambda e: order.index(e.name) if e.name in order else -1):
         with reading(f"'{file.path}' cannot be read"):
-            found = entry.load()(file)
+            found: Found | Language | None = entry.load()(file)
         if found is not None:
             return found
     raise StoreError(f"'{file.path}' has a format that icy does not know.")

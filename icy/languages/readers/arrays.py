@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from icy.core.errors import InvalidSettingError
+from icy.languages.containers import Array
 from icy.languages.storage import reading
 
 from .columns import of_equal_length
@@ -36,22 +37,22 @@ def read(file: File) -> Found | None:
     return of_equal_length(file, held, "arrays of NumPy", "array")
 
 
-def of_array(file: File, array: Any, what: str = "an array of NumPy") -> Found:
+def of_array(file: File, array: Array, what: str = "an array of NumPy") -> Found:
     """Return the columns of a structured array, or the messages that an array or a tensor holds.
 
     Raises:
         InvalidSettingError: it has no rows.
     """
-    if getattr(array.dtype, "names", None):
-        return of_equal_length(file, {name: array[name] for name in array.dtype.names}, what, "column")
+    if names := getattr(array.dtype, "names", None):
+        return of_equal_length(file, {name: array[name] for name in names}, what, "column")
     if array.ndim == 0 or len(array) == 0:
         raise InvalidSettingError(f"The file holds {what} of shape {tuple(array.shape)}, which has no rows.")
     return Found({"messages": array}, what, meanings=(), messages=("messages",), remarks=["messages without meanings"])
 
 
-def _loaded(source: Any, name: str) -> np.ndarray[Any, Any]:
+def _loaded(source: Any, name: str) -> Array:
     try:
-        array: np.ndarray[Any, Any] = source[name] if name else np.load(source, allow_pickle=False)
+        array: Array = source[name] if name else np.load(source, allow_pickle=False)
     except ValueError as error:
         if "Object arrays" not in str(error):
             raise

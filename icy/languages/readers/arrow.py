@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from icy.core.errors import InvalidSettingError
+from icy.languages.containers import Values
 from icy.languages.storage import reading
 
 from .columns import require_distinct
@@ -42,5 +43,5 @@ def _table(file: File, kind: str) -> Any:
     return pyarrow.parquet.read_table(file.path) if kind == "parquet" else pyarrow.feather.read_table(file.path)
 
 
-def _entries(column: Any) -> list[Any]:
+def _entries(column: Any) -> Values:
     return [entry.strip() or None if isinstance(entry, str) else entry for entry in column.to_pylist()]

@@ -19,7 +19,7 @@ MEANINGS = (
 OPTIONS = "--meaning-columns and --message-columns (in Python, meaning_columns= and message_columns=)"
 
 
-class Chosen(NamedTuple):
+class ColumnChoice(NamedTuple):
     """Columns of meanings and of messages.
 
     Attributes:
@@ -49,7 +49,7 @@ def require_distinct(header: Sequence[str], where: str) -> None:
 
 def choose_columns(
     columns: Sequence[str], meaning_columns: Sequence[str] = (), message_columns: Sequence[str] = ()
-) -> Chosen:
+) -> ColumnChoice:
     """Return the columns of meanings and of messages: those asked for, else by name, else the rest.
 
     Args:
@@ -62,9 +62,9 @@ def choose_columns(
 
     Example:
         >>> choose_columns(["id", "Meaning.size", "Meaning.hue", "Tokens"])
-        Chosen(meanings=['Meaning.size', 'Meaning.hue'], messages=['Tokens'], rest=False)
+        ColumnChoice(meanings=['Meaning.size', 'Meaning.hue'], messages=['Tokens'], rest=False)
         >>> choose_columns(["size", "hue", "t0", "t1"])
-        Chosen(meanings=['size', 'hue'], messages=['t0', 't1'], rest=True)
+        ColumnChoice(meanings=['size', 'hue'], messages=['t0', 't1'], rest=True)
     """
     wanted, spoken = _with_entries(columns, meaning_columns), _with_entries(columns, message_columns)
     tokens = spoken or [name for name in messages_by_name(columns) if name not in wanted]
@@ -88,7 +88,7 @@ def choose_columns(
         raise InvalidSettingError(
             f"{found}; say which are meanings and which messages, each in one of the two, by {OPTIONS}."
         )
-    return Chosen(attributes, tokens, rest)
+    return ColumnChoice(attributes, tokens, rest)
 
 
 def messages_by_name(columns: Sequence[str]) -> list[str]:
@@ -165,5 +165,5 @@ def opened(held: Mapping[Any, Any]) -> dict[str, Any]:
     return flat
 
 
-def _has_rows(entries: Any) -> bool:
+def _has_rows(entries: object) -> bool:
     return isinstance(entries, (list, tuple)) or getattr(entries, "ndim", 0) > 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import logging
-from typing import Any
+from typing import Literal
 
 from icy.core.csv_files import MISSING, separated
 from icy.core.errors import InvalidSettingError, StoreError
@@ -83,7 +83,7 @@ def _with_gaps(column: tuple[str, ...]) -> list[str | None]:
     return [None if not entry or entry in WORDS else entry for entry in column]
 
 
-def _rows(text: str, separator: str, quoting: Any = csv.QUOTE_MINIMAL) -> list[tuple[int, list[str]]]:
+def _rows(text: str, separator: str, quoting: Literal[0, 3] = csv.QUOTE_MINIMAL) -> list[tuple[int, list[str]]]:
     """Return the entries of every row that is not blank, without spaces around them, and the line where it ends."""
     usual = csv.field_size_limit(max(len(text), 1))  # an entry may be as long as the file
     try:

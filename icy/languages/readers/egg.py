@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from icy.core.errors import InvalidSettingError
 from icy.core.text import listed, natural
-from icy.languages.containers import unpacked
+from icy.languages.containers import Array, Entries, Values, unpacked
 from icy.languages.storage import reading
 
 from .columns import of_equal_length, opened
@@ -78,7 +76,7 @@ def _files_of_epoch(folder: Path) -> list[Path]:
     return sorted(saved, key=lambda path: natural(path.name))
 
 
-def _joined(parts: list[Any]) -> Any:
+def _joined(parts: Values) -> Entries | None:
     """Return a field of several files; None if one of them holds no tensor."""
     if not all(getattr(part, "ndim", 0) for part in parts):
         return None
@@ -86,7 +84,7 @@ def _joined(parts: list[Any]) -> Any:
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
-def _tokens(messages: Any, lengths: Any) -> tuple[Any, list[str]]:
+def _tokens(messages: Entries, lengths: Entries | None) -> tuple[Entries, list[str]]:
     """Return messages of EGG as tokens, up to their lengths if these are known, and remarks."""
     if not isinstance(messages, np.ndarray):
         return messages, []  # with missing values
@@ -106,7 +104,7 @@ def _tokens(messages: Any, lengths: Any) -> tuple[Any, list[str]]:
     return [row[: int(n)] for row, n in zip(messages, whole, strict=True)], [*remarks, f"{CUT}{rounded}"]
 
 
-def discrete(messages: NDArray[Any]) -> tuple[NDArray[Any], bool]:
+def discrete(messages: Array) -> tuple[Array, bool]:
     """Return messages of EGG as tokens [N, S], and whether they were relaxed or one-hot symbols [N, V] or [N, S, V].
 
     Real-valued messages are returned as they are.
@@ -126,7 +124,7 @@ def discrete(messages: NDArray[Any]) -> tuple[NDArray[Any], bool]:
     return (messages if messages.ndim > 1 else messages[:, None]), False
 
 
-def has_tokens_after_end(messages: NDArray[Any]) -> bool:
+def has_tokens_after_end(messages: Array) -> bool:
     """Return whether other tokens than 0 follow a 0."""
     if messages.ndim != 2 or messages.dtype.kind not in "iu":
         return False

@@ -62,7 +62,7 @@ def _of_games(game: str, form: str, lines: list[tuple[int, str]]) -> Found:
     return Found(columns, f"a log of EGG's {game}", ("input",), ("message",), places, "line")
 
 
-def _entry(name: str, text: str, game: str) -> Any:
+def _entry(name: str, text: str, game: str) -> object:
     if name == "candidates":
         return [_numbers(vector) for vector in text.split(";")]
     numbers = _numbers(text)

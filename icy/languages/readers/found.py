@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from icy.core.csv_files import csv_text
+from icy.languages.containers import Entries
 
 HEAD = 1 << 16  # bytes of a file by which readers recognize its format
 
@@ -91,7 +91,7 @@ class Found:
         remarks: what else the user should know of how the file was read, each without a full stop.
     """
 
-    columns: Mapping[str, Any]
+    columns: Mapping[str, Entries]
     what: str = ""
     meanings: Sequence[str] | None = None
     messages: Sequence[str] | None = None

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from icy.core.errors import InvalidSettingError, StoreError
+from icy.languages.containers import Values
 
 from .columns import messages_by_name, of_equal_length, opened
 from .found import File, Found
@@ -53,7 +54,7 @@ def read(file: File) -> Found | None:
     return replace(found, places=lines, place="line") if lines else found
 
 
-def _parsed(file: File, suffix: str) -> tuple[Any, Sequence[int]] | None:
+def _parsed(file: File, suffix: str) -> tuple[Values | dict[str, Any], Sequence[int]] | None:
     """Return the value of a JSON file, or the values of its lines and their numbers; None if the file is not JSON."""
     if suffix in LINES or (len(file.lines) > 1 and _is_row(file.lines[0][1])):
         rows = []
@@ -98,7 +99,7 @@ def _damaged(line: int, error: BaseException) -> StoreError:
 # -- objects and columns -----------------------------------------------------------------------------------------------
 
 
-def _holds_rows(held: dict[str, Any], name: str) -> bool:
+def _holds_rows(held: dict[str, object], name: str) -> bool:
     """Return whether an object without messages holds rows under a name, as csar's do."""
     rows = held.get(name)
     if not isinstance(rows, list) or not rows or "columns" in held or messages_by_name(list(held)):
@@ -119,11 +120,11 @@ def _columns(held: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _is_numbered(held: Any) -> bool:
+def _is_numbered(held: object) -> bool:
     return isinstance(held, dict) and bool(held) and all(key.isdecimal() for key in held)
 
 
-def _of_objects(rows: list[Any]) -> Found:
+def _of_objects(rows: Values) -> Found:
     flat = [opened(row) for row in rows]
     names = dict.fromkeys(name for row in flat for name in row)
     columns = {name: [row.get(name) for row in flat] for name in names}
@@ -133,7 +134,7 @@ def _of_objects(rows: list[Any]) -> Found:
 # -- pairs, and messages alone -----------------------------------------------------------------------------------------
 
 
-def _of_rows(rows: list[Any], where: Callable[[int], str]) -> Found:
+def _of_rows(rows: Values, where: Callable[[int], str]) -> Found:
     kinds = [_kind(row) for row in rows]
     if kinds[0] == "an object" and len(set(kinds)) == 1:
         return _of_objects(rows)
@@ -150,7 +151,7 @@ def _of_rows(rows: list[Any], where: Callable[[int], str]) -> Found:
     raise InvalidSettingError(f"{where(other)} holds {kinds[other]}, and {where(0).lower()} {kinds[0]}; {FORMS}.")
 
 
-def _kind(row: Any) -> str:
+def _kind(row: object) -> str:
     if not isinstance(row, list):
         return "an object" if isinstance(row, dict) else "a text" if isinstance(row, str) else json.dumps(row)
     if any(isinstance(entry, (list, dict)) for entry in row):
@@ -161,11 +162,11 @@ def _kind(row: Any) -> str:
     return "a list of texts and numbers" if 0 < texts < len(row) else f"a list of {'texts' if texts else 'numbers'}"
 
 
-def _is_pair(row: Any) -> bool:
+def _is_pair(row: object) -> bool:
     return isinstance(row, list) and len(row) == 2 and all(isinstance(part, (list, str)) for part in row)
 
 
-def _of_pairs(rows: Sequence[Any], where: Callable[[int], str]) -> Found:
+def _of_pairs(rows: Values, where: Callable[[int], str]) -> Found:
     """Return the columns of pairs of a message and a meaning."""
     messages, meanings = ([row[side] for row in rows] for side in (0, 1))
     texts = [part for row in rows for part in row]

@@ -13,6 +13,7 @@ import numpy as np
 from icy.core.csv_files import DECIMAL_COMMA
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.text import counted, listed
+from icy.languages.containers import Entries, Values
 from icy.languages.language import Language
 from icy.languages.table import Table
 
@@ -78,7 +79,7 @@ def _usual_tokens(found: Found, tokens: Sequence[str]) -> str:
     return "whole" if len(tokens) == 1 and re.fullmatch(r"t\d+", tokens[0]) else found.tokens
 
 
-def _concepts(name: str, column: Any) -> list[Any]:
+def _concepts(name: str, column: Entries) -> Values:
     """Return the concepts of phrases, a list each, if a column holds phrases; otherwise none.
 
     It does if it holds lists of names, or texts with spaces, and they differ in length. Lists also do by its name.
@@ -93,16 +94,16 @@ def _concepts(name: str, column: Any) -> list[Any]:
     return list(column) if names and (usual or len({len(entry) for entry in column}) > 1) else []
 
 
-def _together(columns: Sequence[Any]) -> Any:
+def _together(columns: Sequence[Entries]) -> Entries | None:
     """Return one column as it is, or a row of the entries of several; None if there are none."""
     if len(columns) < 2:
         return columns[0] if columns else None
     return [list(row) for row in zip(*map(_entries, columns), strict=True)]
 
 
-def _with_points(found: Found, name: str) -> Any:
+def _with_points(found: Found, name: str) -> Entries:
     """Return the entries of a column, numbers with decimal commas as numbers with points where these are usual."""
-    column = found.columns[name]
+    column: Entries = found.columns[name]
     if found.decimal == ".":
         return column
     if not all(entry is None or re.fullmatch(DECIMAL_COMMA, entry) for entry in column):
@@ -110,7 +111,7 @@ def _with_points(found: Found, name: str) -> Any:
     return [None if entry is None else entry.replace(",", ".") for entry in column]
 
 
-def _entries(column: Any) -> Any:
+def _entries(column: Entries) -> Values:
     return column.tolist() if isinstance(column, np.ndarray) else column
 
 

@@ -54,7 +54,7 @@ register_job_kind(
         train=f"{__package__}.recall.recall_job:train",
         rehearse=f"{__package__}.agent_run:seconds_per_update",
         source="MetaRG22 section 3.3, MetaRG24 appendix E.1; icy",
-        table="icy.analysis.tables.recall:recall_table",
+        table="icy.analysis.tables.s2b:recall_table",
         measures=("first_shot", "chance", "no_memory", "one_game", "reconstructed", "observations", "cpu_seconds"),
         curve=("steps", "accuracy", "first_shot", "observations", "reconstructed"),
         noun="agents",

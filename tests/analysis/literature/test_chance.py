@@ -6,13 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from icy.analysis.literature.chance import (
-    agreement_share,
-    combined_p,
-    count_interval,
-    count_p,
-    mean_difference_p,
-)
+from icy.analysis.literature.chance import agreement_share, combined_p, count_interval, count_p, mean_difference_p
 
 
 @pytest.mark.parametrize(("ours", "theirs"), [(3, 3), (5, 5), (3, 5), (10, 10), (2, 2)])

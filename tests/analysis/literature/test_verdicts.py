@@ -33,8 +33,7 @@ def test_cells_are_judged_by_intervals_of_students_t() -> None:
     theirs = wanted.set_index("grammar")
     near = float(theirs.loc["rot", "mean"]) + 6 * float(theirs.loc["rot", "standard_error"])  # t of 2: 4.3 and 9.9
     cells = judged(
-        long_of({"rot": [near] * 3, "proj": [0.5, 0.5, 0.5], "shufdet": [0.77, 0.76, 0.78], "hol": [math.nan]}),
-        wanted,
+        long_of({"rot": [near] * 3, "proj": [0.5, 0.5, 0.5], "shufdet": [0.77, 0.76, 0.78], "hol": [math.nan]}), wanted
     )
     assert list(cells.columns) == COLUMNS
     verdicts = cells.set_index("grammar")["verdict"].to_dict()

@@ -36,10 +36,7 @@ def test_tau_is_one_of_the_same_order_and_minus_one_of_the_reverse() -> None:
 def test_senders_are_compared_with_people_of_every_dataset() -> None:
     report = study_report(published_people().astype(object))
     long = pd.DataFrame(
-        [
-            *ratios("sender/A", shufdet=1.0, perm=2.0, proj=3.0, rot=4.0, hol=9.0),
-            *ratios("receiver/A", perm=1.0),
-        ]
+        [*ratios("sender/A", shufdet=1.0, perm=2.0, proj=3.0, rot=4.0, hol=9.0), *ratios("receiver/A", perm=1.0)]
     )
     found = acquisition_order(report, long)
     assert list(found["sender"]) == ["A"]

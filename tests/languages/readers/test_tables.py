@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
-import types
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +18,7 @@ from icy.core.registry import registry
 from icy.languages.readers import File, Found
 from icy.languages.tokens import PAD
 from icy.metrics import cbm, read_table, topsim
+from tests.languages.helpers import GRID, Save
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "npz"])
@@ -75,53 +73,18 @@ def test_parquet_and_arrays_of_ones_own(tmp_path: Path) -> None:
         read_table(tmp_path / "other.npz")
 
 
-@dataclass
-class Interaction:
-    """What EGG pickles, by its fields."""
-
-    sender_input: Any
-    receiver_input: Any
-    labels: Any
-    aux_input: Any
-    message: Any
-    receiver_output: Any
-    message_length: Any
-    aux: Any
-
-
-@pytest.fixture
-def dump(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Saves interactions as EGG does, where EGG is not installed afterwards."""
-
-    def save(**held: Any) -> Path:
-        modules = {name: types.ModuleType(name) for name in ("egg", "egg.core", "egg.core.interaction")}
-        with monkeypatch.context() as patch:
-            for name, module in modules.items():
-                patch.setitem(sys.modules, name, module)
-            patch.setattr(Interaction, "__module__", "egg.core.interaction")
-            modules["egg.core.interaction"].Interaction = Interaction  # type: ignore[attr-defined]
-            blank = dict.fromkeys(Interaction.__dataclass_fields__)
-            torch.save(Interaction(**{**blank, **held}), tmp_path / "interaction_gpu0")
-        return tmp_path / "interaction_gpu0"
-
-    return save
-
-
-GRID = [[a, b] for a in range(3) for b in range(3)]
-
-
-def test_interactions_of_egg(dump: Any) -> None:
+def test_interactions_of_egg(save: Save) -> None:
     messages = torch.tensor([[1 + a, 4 + b, 0] for a, b in GRID])
-    file = dump(sender_input=torch.tensor(GRID), message=messages, aux={"acc": torch.ones(9)})
+    file = save(sender_input=torch.tensor(GRID), message=messages, aux={"acc": torch.ones(9)})
     assert read_table(file).messages.tolist() == messages.tolist()
     assert read_table(file, eos=0).length == 2
     assert topsim(read_table(file)).value == 1
 
 
-def test_relaxed_symbols_one_hot_inputs_and_lengths(dump: Any) -> None:
+def test_relaxed_symbols_one_hot_inputs_and_lengths(save: Save) -> None:
     one_hot = torch.nn.functional.one_hot(torch.tensor(GRID), 3).flatten(1).float()
     symbols = torch.tensor([[1 + a, 4 + b, 0, 5] for a, b in GRID])
-    file = dump(
+    file = save(
         sender_input=one_hot,
         message=torch.nn.functional.one_hot(symbols, 8).float(),
         message_length=torch.full((9,), 3),
@@ -318,7 +281,7 @@ def test_files_that_are_empty_or_damaged(tmp_path: Path) -> None:
     assert read_table(tmp_path / "array.npz").messages.tolist() == [[0], [1], [2]]  # the content tells the format
 
 
-def test_a_pickle_that_holds_more_than_tensors_is_refused_without_torchs_advice(tmp_path: Path, dump: Any) -> None:
+def test_a_pickle_that_holds_more_than_tensors_is_refused_without_torchs_advice(tmp_path: Path, save: Save) -> None:
     import pickle
 
     for content in (b"", b"\x80\x02", pickle.dumps(Path("x")), pickle.dumps([1]), b"no pickle"):
@@ -334,7 +297,7 @@ def test_a_pickle_that_holds_more_than_tensors_is_refused_without_torchs_advice(
         {"message": torch.ones(2, 2), "sender_input": torch.ones(2, 1), "message_length": torch.ones(5)},
     ):
         with pytest.raises(IcyError):
-            read_table(dump(**held))
+            read_table(save(**held))
 
 
 # -- lines of messages and phrases -------------------------------------------------------------------------------------

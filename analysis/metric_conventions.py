@@ -11,13 +11,13 @@ from icy.core.conventions import Convention, read_conventions
 from icy.core.text import counted
 from icy.records.kinds import JobKind, job_kind, kind_of_rows
 
-from .cells import Cell
+from .table_cells import TableCell
 
 # The only reason for which a run that ended well has no value of a metric.
 UNDEFINED = {"topsim": "all pairs of meanings, or all pairs of messages, are equally far apart"}
 
 
-def with_reason(cell: Cell, part: pd.DataFrame, metric: str) -> Cell:
+def with_reason(cell: TableCell, part: pd.DataFrame, metric: str) -> TableCell:
     """Return the cell of a metric with the reason, where runs ended well and have no value.
 
     Args:

@@ -7,10 +7,10 @@ import math
 import pandas as pd
 import pytest
 
-from icy.analysis.cells import (
+from icy.analysis.table_cells import (
     EMPTY,
-    Cell,
     Reference,
+    TableCell,
     both_cut,
     cell_of,
     cell_of_values,
@@ -64,7 +64,7 @@ def test_a_reference_value_is_printed_with_its_distance() -> None:
     reference = Reference(0.48, 0.01, 1.26)
     assert reference.text(2) == "0.48±0.01 (+1.3)"
     assert Reference(0.48, math.nan, math.nan, cut=True).text(2) == "0.48†"
-    shown = Cell(0.5, 0.01, 3, 0, 0, reference=reference).to_dict()
+    shown = TableCell(0.5, 0.01, 3, 0, 0, reference=reference).to_dict()
     assert (shown["other"], shown["other_error"], shown["distance"]) == (0.48, 0.01, 1.26)
 
 
@@ -103,4 +103,4 @@ def test_a_ratio_whose_checks_were_coarser_than_its_seeds_vary_says_so(resolutio
 
 def test_p_values_have_two_digits() -> None:
     assert [p_text(p) for p in (0.0321, 0.0004, 1.0, 0.5)] == ["0.032", "<0.001", "1", "0.5"]
-    assert Cell(1.0, 0.1, 3, 0, 0).below("p", 2, "sd") == ""
+    assert TableCell(1.0, 0.1, 3, 0, 0).below("p", 2, "sd") == ""

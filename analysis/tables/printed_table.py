@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
-from icy.analysis.cells import EMPTY, LOG_COLUMNS, OTHER_COLUMNS, Cell, Mark
 from icy.analysis.order import ORDERED
+from icy.analysis.row_types import Facts
+from icy.analysis.table_cells import EMPTY, LOG_COLUMNS, OTHER_COLUMNS, Mark, TableCell
 from icy.core.checks import number_or_text
 from icy.core.conventions import Convention
 from icy.core.errors import InvalidSettingError
@@ -21,16 +21,9 @@ from icy.core.escapes import csv_table, html, in_a_line, latex, markdown
 from icy.core.files import write_atomically
 from icy.core.text import markdown_table
 
-Line = tuple[list[str], dict[str, Cell]]  # labels of a row, and its cells by column
+Line = tuple[list[str], dict[str, TableCell]]  # labels of a row, and its cells by column
 Marker = Callable[[str, Mark], str]  # writes the mark of a cell into its text
-SUFFIXES = {
-    ".txt": "text",
-    ".md": "markdown",
-    ".tex": "latex",
-    ".csv": "csv",
-    ".html": "html",
-    ".json": "json",
-}
+SUFFIXES = {".txt": "text", ".md": "markdown", ".tex": "latex", ".csv": "csv", ".html": "html", ".json": "json"}
 TEXTS = ("why", "note", "convention")  # texts of a cell, in its dictionary
 PARAMETERS = "parameters"  # label of the number of parameters, "0" for models that learn by heart
 UNSAFE = re.compile(r"[\s{}\\%#$&~^]")  # letters that LaTeX reads as something else in a label
@@ -63,8 +56,8 @@ class BiasTable:
         label: in LaTeX, after the caption; "" for a short one made of the title.
         footnotes: whether notes and the meaning of marks are printed below the table.
         signed: whether numbers are differences and have a sign.
-        below: lines below each row, by label: what they show of a cell (`Cell.below`), "log", "updates" or "p".
-        spread: of the cells, a name of `icy.analysis.cells.SPREADS`.
+        below: lines below each row, by label: what they show of a cell (`TableCell.below`), "log", "updates" or "p".
+        spread: of the cells, a name of `icy.analysis.table_cells.SPREADS`.
         conventions: of columns that show a metric, by name. Headings and notes name them; csv and json keep the names
             of the columns and have the conventions in `convention`.
     """
@@ -134,8 +127,8 @@ class BiasTable:
         kinds: dict[str, type] = {**dict.fromkeys(counts, int), **dict.fromkeys(TEXTS, object)}
         return frame.astype({column: kinds.get(column[1], float) for column in columns})
 
-    def to_records(self) -> list[dict[str, Any]]:
-        """Return a dictionary per row: its labels, and a dictionary for each cell (`Cell.to_dict`)."""
+    def to_records(self) -> list[Facts]:
+        """Return a dictionary per row: its labels, and a dictionary for each cell (`TableCell.to_dict`)."""
         return [
             {
                 **{name: number_or_text(text) for name, text in zip(self.labels, labels, strict=True)},
@@ -144,7 +137,7 @@ class BiasTable:
             for labels, cells in self.rows
         ]
 
-    def _plain(self, column: str, cell: Cell) -> dict[str, Any]:
+    def _plain(self, column: str, cell: TableCell) -> Facts:
         """Return a cell as a dictionary; of a metric, with its convention."""
         if column not in self.conventions:
             return cell.to_dict()
@@ -214,7 +207,7 @@ class BiasTable:
         rows = [[*labels, *self._texts(cells, plain_mark)] for labels, cells in self.rows]
         return [self.head(grouped=False), *rows]
 
-    def _texts(self, cells: Mapping[str, Cell], marker: Marker) -> list[str]:
+    def _texts(self, cells: Mapping[str, TableCell], marker: Marker) -> list[str]:
         texts = []
         for grammar in self.grammars:
             cell = cells.get(grammar, EMPTY)
@@ -223,7 +216,7 @@ class BiasTable:
                 texts.append("-" if cell.reference is None else marker(cell.reference.text(self.decimals), ""))
         return texts
 
-    def _below(self, cells: Mapping[str, Cell], marker: Marker) -> list[tuple[str, list[str]]]:
+    def _below(self, cells: Mapping[str, TableCell], marker: Marker) -> list[tuple[str, list[str]]]:
         """Return the lines below a row, label and texts; those that would be empty are left out."""
         lines = []
         for label, what in self.below.items():

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 
+from icy.analysis.row_types import Facts
 from icy.core.errors import InvalidSettingError
 
 from .statistics import LEAST_RATIO as LEAST_RATIO
@@ -22,12 +23,9 @@ COARSE = "~"  # marks a mean of ratios that the readings leave more uncertain th
 SPREADS: dict[str, tuple[str, Callable[[Values], float]]] = {  # name: (description, function)
     "sd": ("standard deviation over seeds", lambda v: float(v.std(ddof=1))),
     "sem": ("standard error of the mean", lambda v: float(v.std(ddof=1)) / math.sqrt(len(v))),
-    "ci95": (
-        "95 % interval (Student's t)",
-        lambda v: student(len(v) - 1) * float(v.std(ddof=1)) / math.sqrt(len(v)),
-    ),
+    "ci95": ("95 % interval (Student's t)", lambda v: student(len(v) - 1) * float(v.std(ddof=1)) / math.sqrt(len(v))),
 }
-LOG_COLUMNS = ("geometric_mean", "geometric_spread", "low", "high")  # of `Cell.to_dict`
+LOG_COLUMNS = ("geometric_mean", "geometric_spread", "low", "high")  # of `TableCell.to_dict`
 OTHER_COLUMNS = ("other", "other_error", "distance")
 Mark = Literal["", "best", "worst"]
 
@@ -60,7 +58,7 @@ class Reference:
 
 
 @dataclass(frozen=True)
-class Cell:
+class TableCell:
     """Result of one model on one grammar.
 
     Attributes:
@@ -105,12 +103,12 @@ class Cell:
         """Whether runs are missing of seeds that its row has, as while training is under way."""
         return 0 < self.seeds < self.row_seeds
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Facts:
         """Return mean, spread (None if undefined) and seeds; numbers of cut and failed runs if any; and what else there
         is: the summary on the log scale, p, the resolution, the reference value, and of metrics `why` and `note`."""
         numbers = {"mean": self.mean, "spread": self.spread}
         rare = {name: count for name, count in (("cut", self.cut), ("failed", self.failed)) if count}
-        shown: dict[str, Any] = {**{k: finite(v) for k, v in numbers.items()}, "seeds": self.seeds, **rare}
+        shown: Facts = {**{k: finite(v) for k, v in numbers.items()}, "seeds": self.seeds, **rare}
         more: dict[str, float] = {}
         if self.log is not None:
             low, high = self.log.interval
@@ -143,10 +141,10 @@ class Cell:
         return shown + (f" ({self.failed} failed)" if self.failed else "")
 
 
-EMPTY = Cell(math.nan, math.nan, 0, 0, 0)
+EMPTY = TableCell(math.nan, math.nan, 0, 0, 0)
 
 
-def cell_of(part: pd.DataFrame, spread: str) -> Cell:
+def cell_of(part: pd.DataFrame, spread: str) -> TableCell:
     """Return the cell of some replicates.
 
     Args:
@@ -158,12 +156,12 @@ def cell_of(part: pd.DataFrame, spread: str) -> Cell:
     values = part["value"].to_numpy(float, na_value=math.nan)[good]
     values, failed = values[~np.isnan(values)], len(good) - int(good.sum())
     if not len(values):
-        return Cell(math.nan, math.nan, 0, 0, failed)
+        return TableCell(math.nan, math.nan, 0, 0, failed)
     width = SPREADS[spread][1](values) if len(values) > 1 else math.nan
-    return Cell(float(values.mean()), width, len(values), int(part["cut"].to_numpy(bool)[good].sum()), failed)
+    return TableCell(float(values.mean()), width, len(values), int(part["cut"].to_numpy(bool)[good].sum()), failed)
 
 
-def ratio_cell(part: pd.DataFrame, spread: str) -> Cell:
+def ratio_cell(part: pd.DataFrame, spread: str) -> TableCell:
     """Return the cell of some ratios, with their summary on the log scale, and whether their checks were too coarse.
 
     Args:
@@ -184,7 +182,7 @@ def ratio_cell(part: pd.DataFrame, spread: str) -> Cell:
     return replace(cell, log=log, resolution=open_, coarse=bool(open_ > varies))
 
 
-def with_updates(cell: Cell, part: pd.DataFrame) -> Cell:
+def with_updates(cell: TableCell, part: pd.DataFrame) -> TableCell:
     """Return the cell of some ratios with the mean updates to the target (`updates_to_target`)."""
     if not cell.seeds or "steps" not in part:
         return cell
@@ -220,7 +218,7 @@ def updates_text(updates: float) -> str:
     return f"{updates:.1f}" if updates < 10 else f"{updates:,.0f}"
 
 
-def cell_of_values(values: pd.Series[float], spread: str) -> Cell:
+def cell_of_values(values: pd.Series[float], spread: str) -> TableCell:
     """Return the cell of values that cannot fail or be cut, such as metrics; NaN are left out."""
     return cell_of(pd.DataFrame({"value": values, "failed": False, "cut": False}), spread)
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
-from icy.analysis.cells import Cell, Reference, both_cut, cell_of
 from icy.analysis.literature.agreement import agreement, end_to_end_agreement, with_distance
 from icy.analysis.literature.catalogue import find_table
+from icy.analysis.row_types import Series
+from icy.analysis.table_cells import Reference, TableCell, both_cut, cell_of
 from icy.core.errors import InvalidSettingError, UnknownNameError
-from icy.records.load import ATLAS, long_of, read_long
+from icy.records.load import ATLAS, Results, long_of, read_long
 from icy.records.long_table import ROW
 
 PUBLISHED = "published"
@@ -25,7 +25,7 @@ LIMIT = ["max_updates"]  # rows under a common budget are compared with others o
 CellKey = tuple[int, str]  # number of a row (`numbered`), and a grammar
 
 
-def compared_with(compare: Any) -> tuple[str | pd.DataFrame | None, str]:
+def compared_with(compare: Results | None) -> tuple[str | pd.DataFrame | None, str]:
     """Find what to compare with, and its heading in tables.
 
     Except for "published", a name is first looked for among files and folders, then among published tables.
@@ -61,7 +61,7 @@ def cell_references(
     Args:
         long: results in long form, with the column `row`.
         compare: "published", the name of one published table, other results in long form, or None for nothing.
-        spread: shown with the means of other results, a name of `icy.analysis.cells.SPREADS`.
+        spread: shown with the means of other results, a name of `icy.analysis.table_cells.SPREADS`.
 
     Raises:
         UnknownNameError: there is no such table.
@@ -135,7 +135,7 @@ def _published_references(long: pd.DataFrame, name: str) -> dict[CellKey, Refere
     return {(int(cell["row"]), str(cell["grammar"])): _reference(cell) for _, cell in chosen.iterrows()}
 
 
-def _reference(cell: pd.Series[Any]) -> Reference:
+def _reference(cell: Series) -> Reference:
     source = find_table(f"{cell['source']}/{str(cell['table']).partition('/')[0]}").id
     return Reference(cell["published"], cell["published_error"], cell["distance"], source=source)
 
@@ -161,11 +161,11 @@ def _references(long: pd.DataFrame, other: pd.DataFrame, spread: str) -> dict[Ce
     return found
 
 
-def _numbers(cell: Cell) -> tuple[float, float, int]:
+def _numbers(cell: TableCell) -> tuple[float, float, int]:
     return cell.mean, cell.spread, cell.seeds
 
 
-def _cells(long: pd.DataFrame, spread: str) -> dict[CellKey, Cell]:
+def _cells(long: pd.DataFrame, spread: str) -> dict[CellKey, TableCell]:
     """Return the cells of a table, by row and grammar."""
     found = {}
     for key, part in long.groupby(["row", "grammar"]):
@@ -178,7 +178,7 @@ def _first(long: pd.DataFrame) -> pd.DataFrame:
     return long.drop_duplicates("row").set_index("row")[[*IDENTITY, *TRAINING]]
 
 
-def _alike(rows: pd.DataFrame, about: pd.Series[Any], names: Sequence[str]) -> pd.Series[bool]:
+def _alike(rows: pd.DataFrame, about: Series, names: Sequence[str]) -> pd.Series[bool]:
     """Return which rows equal one row in some columns; missing values are equal."""
     same = pd.Series(True, index=rows.index)
     for name in names:

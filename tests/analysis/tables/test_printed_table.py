@@ -13,9 +13,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from icy.analysis.cells import Cell, Reference
+from icy.analysis.table_cells import Reference, TableCell
 from icy.analysis.tables.bias import bias_table
-from icy.analysis.tables.table import BiasTable
+from icy.analysis.tables.printed_table import BiasTable
 from icy.core.errors import InvalidSettingError
 from tests.helpers import THREE, long
 
@@ -123,7 +123,10 @@ def test_captions_and_labels_that_latex_cannot_read(given: dict[str, str], part:
 
 
 def test_numbers_below_0_have_a_minus_in_latex() -> None:
-    cells = {"rot": Cell(-0.25, 0.5, 2, 0, 0, reference=Reference(-1.0, 0.5, -1.5)), "hol": Cell(math.nan, 0, 0, 0, 0)}
+    cells = {
+        "rot": TableCell(-0.25, 0.5, 2, 0, 0, reference=Reference(-1.0, 0.5, -1.5)),
+        "hol": TableCell(math.nan, 0, 0, 0, 0),
+    }
     table = BiasTable("a title", ["model"], ["rot", "hol"], [(["A-1:x-2"], cells)], ["at -3 a hyphen-ated 1e-05"])
     latex = table.render("latex")
     assert r"A-1:x-2 & $-$0.25$\pm$0.50 & -- \\" in latex

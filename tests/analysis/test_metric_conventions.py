@@ -27,8 +27,8 @@ from icy.analysis.plots.translation import plot_translation
 from icy.analysis.tables.end_to_end import end_to_end_table
 from icy.analysis.tables.games import SCORES, evaluation_table, games_table
 from icy.analysis.tables.metrics import metrics_table
+from icy.analysis.tables.printed_table import BiasTable
 from icy.analysis.tables.s2b import LEARNED, scores_table, training_table
-from icy.analysis.tables.table import BiasTable
 from icy.config.specs import EndToEndSpec
 from icy.core.conventions import OF_READING, Convention, conventions_json
 from icy.core.registry import registry
@@ -57,7 +57,7 @@ PAIRS: dict[str, Any] = {"meanings": "2x3", "word_length": 2, "hidden": 8, "seed
 PLAIN = ("unique_messages", "message_entropy")  # metrics without conventions by default
 # These show no metric: ratios and accuracies, stimuli, worlds, and the scores of the study.
 WITHOUT = {
-    *("bias.bias_table", "bias.difference_table", "s2b.evaluation_table", "recall.recall_table"),
+    *("bias.bias_table", "bias.difference_table", "s2b.evaluation_table", "s2b.recall_table"),
     *("study.report_table", "study.simulated_table"),
     *("bar_panels.bars", "heat_map.heat", "learning_curves.curves", "parameter_counts.parameters"),
     *("ratio_dots.ratios", "tradeoff_front.tradeoff", "differences.differences", "stimuli.plot_stimuli"),

@@ -1,0 +1,141 @@
+"""Tables with a row per setting: options as columns, a line per setting, and the notes that such tables share."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+import pandas as pd
+
+from icy.analysis.table_cells import SPREADS, TableCell, checked_spread
+from icy.core.errors import InvalidSettingError
+from icy.core.text import counted
+from icy.records.load import Results, long_of
+
+from .printed_table import Line
+
+FURTHER = "further"  # column of options that no other column shows
+
+
+def results_in(results: Results, spread: str, compare: object = None, refusal: str = "") -> pd.DataFrame:
+    """Return results in long form, after a check of the options of their table.
+
+    Args:
+        results: of one kind of job; none is allowed.
+        spread: a name of `icy.analysis.table_cells.SPREADS`.
+        compare: a request to compare with something; refused with `refusal`.
+        refusal: the reason why a comparison is not possible; "" if it is.
+
+    Raises:
+        InvalidSettingError: another spread, or a comparison that is not possible.
+    """
+    checked_spread(spread)
+    if compare is not None and refusal:
+        raise InvalidSettingError(f"{refusal}; leave out compare (--compare).")
+    return long_of(results, empty=True)
+
+
+def options_of(text: object) -> dict[str, str]:
+    """Return the options in the text of a long table, by name; values may be lists and dicts, with commas.
+
+    Example:
+        >>> options_of("a.b=1, c=[1, 2]")
+        {'a.b': '1', 'c': '[1, 2]'}
+    """
+    return dict(part.split("=", 1) for part in re.split(r", (?=[\w.]+=)", str(text)) if "=" in part)
+
+
+def with_options(long: pd.DataFrame, columns: Sequence[str] = (), shown: Iterable[str] = ()) -> pd.DataFrame:
+    """Return a long table with options as columns, and all options without a column as text, under FURTHER.
+
+    Args:
+        long: a long table.
+        columns: options that become columns; "" where a run has no such option.
+        shown: options that other columns show.
+    """
+    options = [options_of(text) for text in long["options"]]
+    values = {name: [one.get(name, "") for one in options] for name in columns}
+    rest = [{name: text for name, text in one.items() if name not in {*columns, *shown}} for one in options]
+    return long.assign(**values, **{FURTHER: [", ".join(_settings(one)) for one in rest]})
+
+
+def _settings(options: Mapping[str, str]) -> Iterator[str]:
+    """Yield options as they are shown: without those that are None, and those of a dict one by one."""
+    for name, text in options.items():
+        inner = _dict_of(text)
+        if inner:
+            yield from (f"{name}.{n}={v}" for n, v in inner.items() if v is not None)
+        elif text != "None":
+            yield name if inner is not None else f"{name}={text}"
+
+
+def _dict_of(text: str) -> dict[object, object] | None:
+    try:
+        found = ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def split_shared(texts: Sequence[str]) -> tuple[str, list[str]]:
+    """Return the options shared by all rows of a long table, and the other options of each row.
+
+    Example:
+        >>> split_shared(["a=1, b=2", "a=1, b=3"])
+        ('a=1', ['b=2', 'b=3'])
+    """
+    options = [options_of(text) for text in texts]
+    shared = set.intersection(*(set(one.items()) for one in options)) if len(set(texts)) > 1 else set()
+    rest = [", ".join(f"{n}={value}" for n, value in one.items() if (n, value) not in shared) for one in options]
+    return ", ".join(f"{name}={value}" for name, value in sorted(shared)), rest if shared else list(texts)
+
+
+def setting_labels(long: pd.DataFrame) -> dict[str, str]:
+    """Return the columns of preset and further options with their headings, where rows may differ in them."""
+    labels = {"preset": "preset"} if long["preset"].nunique() > 1 else {}
+    return labels | ({FURTHER: "settings"} if (long[FURTHER] != "").any() else {})
+
+
+def lines_of(
+    long: pd.DataFrame,
+    labels: Iterable[str],
+    columns: Mapping[str, str],
+    cell: Callable[[pd.DataFrame, str], TableCell],
+) -> list[Line]:
+    """Return a line per combination of labels: their values and the number of seeds, and a cell per column.
+
+    Args:
+        long: a row per run, with the column `seed`.
+        labels: columns that distinguish lines.
+        columns: columns of scores, and their headings.
+        cell: makes a cell of the runs of a line and the name of a column.
+    """
+    return [
+        (
+            [*map(whole_text, key), str(part["seed"].nunique())],
+            {heading: cell(part, name) for name, heading in columns.items()},
+        )
+        for key, part in long.groupby(list(labels), sort=False, dropna=False)
+    ]
+
+
+def whole_text(value: object) -> str:
+    """Return a value of a long table as text, whole numbers without a point."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+# -- notes -------------------------------------------------------------------------------------------------------------
+
+
+def spread_note(long: pd.DataFrame, spread: str) -> list[str]:
+    """Return a note on the spread; empty for a single seed."""
+    return [f"mean ± {SPREADS[spread][0]}"] if long["seed"].nunique() > 1 else []
+
+
+def failures(long: pd.DataFrame) -> list[str]:
+    """Return a note with the number of failed runs and their errors; nothing if none failed."""
+    failed = long[long["failed"].astype(bool)]
+    reasons = "; ".join(sorted(set(failed["error"].dropna().astype(str))))
+    said = f"{len(failed)} of {counted(len(long), 'run')} failed{': ' if reasons else ''}{reasons}"
+    return [said] if len(failed) else []
