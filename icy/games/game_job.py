@@ -26,7 +26,7 @@ class GameJob(Job):
     """Training of one task as a stack of replicates, each a seed with a kind of distractors.
 
     Attributes:
-        task: what is trained.
+        task: the agents and their game.
     """
 
     task: GameTask
@@ -57,7 +57,7 @@ class GameJob(Job):
         }
 
     def config(self, replicate: Replicate) -> Choices:
-        """Return all choices that can change the numbers of a training; what is usual stands in `settings` alone."""
+        """Return all choices that can change the numbers of a training; usual settings are in `settings` alone."""
         task = self.task
         return {
             "model": self.name,
@@ -100,7 +100,7 @@ class GameJob(Job):
         return replace(work, weight=CONVOLUTIONS) if images else work
 
     def estimate_text(self, steps: str) -> str:
-        """Return what an estimate rests on."""
+        """Return a sentence on the assumptions of an estimate."""
         return f"This is an estimate for {steps} updates of every replicate, with evaluations."
 
     def rehearse(self, updates: int) -> float:

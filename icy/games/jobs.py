@@ -47,7 +47,7 @@ def _jobs(spec: GamesSpec) -> list[GameJob]:
     task = _task(spec)
     asked = names_in("distractor_kind", spec.distractor_kind, DISTRACTOR_KINDS)
     kinds = dict.fromkeys(task.of_turns(kind).drawn_distractors for kind in asked)
-    for kind in kinds:  # raises if there are no such turns
+    for kind in kinds:  # raises if a world has no turns of this kind
         Turns(task.made_world, task.of_turns(kind), [0]).batch("training", 0, 1, 1)
     count = sum(weights.numel() for weights in require_fitting_parts(task).parameters())
     replicates = tuple(Replicate(kind, seed) for kind in kinds for seed in seed_list(spec.seeds))

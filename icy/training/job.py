@@ -28,8 +28,8 @@ from .outcomes import Outcome, Reading, Replicate, Report
 
 __all__ = ["Job", "Outcome", "Reading", "Replicate", "Report", "check_config"]
 
-IDENTITY = ("model", "grammar", "seed", "settings", "options")  # of a configuration: what no fact tells
-# Fields of records that neither a configuration nor the extra numbers of an outcome may overwrite.
+IDENTITY = ("model", "grammar", "seed", "settings", "options")  # of a configuration: all names that are not facts
+# Fields of records that a configuration or the extra numbers of an outcome cannot overwrite.
 RESERVED = {
     *("key", "config", "kind", "side", "measure", "value", "preset", "parameters", "failed", "reason", "error"),
     *("traceback", "accuracy", "baseline_steps", "curve", "engine", "seconds", "versions", "git", "device"),
@@ -62,12 +62,12 @@ class Job(JobCost):
 
     @property
     def measure(self) -> str:
-        """What `value` is in tables."""
+        """Name of the number in the column `value`."""
         return "accuracy"
 
     @property
     def facts(self) -> dict[str, str]:
-        """What rows of one name may differ in."""
+        """The settings that distinguish rows of one name."""
         config = self.config(self.any_replicate)
         return {name: str(value) for name, value in config.items() if name not in IDENTITY}
 
@@ -80,7 +80,7 @@ class Job(JobCost):
         return phase or None
 
     def waiting_text(self) -> str:
-        """Return what it is doing while its length is not known."""
+        """Return a phrase for the time in which its length is not known."""
         return "training"
 
     def limit_text(self) -> str:
@@ -88,11 +88,11 @@ class Job(JobCost):
         return "about"
 
     def estimate_text(self, steps: str) -> str:
-        """Return what an estimate rests on, given the steps that it supposes."""
+        """Return a sentence on the assumptions of an estimate, given its number of steps."""
         return f"This is an estimate for {steps} updates of every replicate."
 
     def conditions_text(self) -> str | None:
-        """Return a sentence on what its replicates are trained on, if it says more than the row's name."""
+        """Return a sentence on the conditions of its replicates, if it says more than the row's name."""
         return None
 
     def summary(self, record: Record) -> str:

@@ -26,16 +26,16 @@ class JobTraining(ABC):
     """The part of a job that determines its numbers: replicates, configuration, versions and training; see `Job`.
 
     Attributes:
-        replicates: what to train.
-        baselines: steps of the baseline by seed, where they are known; for a baseline that failed, the reason.
+        replicates: the replicates to train.
+        baselines: steps of the baseline by seed, for baselines on file; for one that failed, the reason.
         device: "cpu", "cuda", ...
         engine: how replicates are stacked; one of ENGINES.
         folder: the results folder.
         parameters: numbers of parameters by convention, for the record.
         preset: name that the settings started from, for the record.
-        keep_models: whether the weights of every replicate are kept beside its record.
-        checkpoints: whether trainings leave checkpoints in the results folder and go on from them, so that what was
-            killed loses seconds; a kind whose trainer does so has True as its default.
+        keep_models: whether the weights of every replicate are saved next to its record.
+        checkpoints: whether trainings leave checkpoints in the results folder and continue from them, so that a
+            killed run loses seconds; a kind whose trainer does so has True as its default.
     """
 
     replicates: tuple[Replicate, ...] = ()
@@ -72,7 +72,7 @@ class JobTraining(ABC):
 
     @property
     def row(self) -> RowKey:
-        """What tells this job's row from the others of a plan."""
+        """The part of the configuration that distinguishes this row from other rows of a plan."""
         return job_kind(self.kind).row_key(self.config(self.any_replicate))
 
     @property

@@ -1,4 +1,4 @@
-"""Tasks: what one row of probes or of end-to-end runs trains, over a space of meanings, in a representation."""
+"""Tasks: the model or the pair of one row, with its space of meanings and its representation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from icy.languages.meanings import MeaningSpace
 
 @dataclass(frozen=True)
 class Task:
-    """What one row trains: a model, over a space, in a representation.
+    """The model of one row of probes, its space and its representation.
 
     Attributes:
         entry: the model's registry entry.
@@ -74,7 +74,7 @@ class PairEntry:
 
 @dataclass(frozen=True)
 class PairTask:
-    """What one row of an end-to-end run trains.
+    """The pair of one row of an end-to-end run, its space and its representation.
 
     Attributes:
         entry: sender and receiver.

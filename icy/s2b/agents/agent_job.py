@@ -29,7 +29,7 @@ class AgentJob(Job):
     """Training of one task at several seeds, one after the other.
 
     Attributes:
-        task: what is trained.
+        task: the core, the learner and the game.
         episodes: number of episodes of the evaluation at the end.
         report_every: updates between two readings.
         eoa: number of episodes whose languages new listeners are to acquire at the end.
@@ -58,7 +58,7 @@ class AgentJob(Job):
         return [*super().entries, *_registered(self.task)]
 
     def config(self, replicate: Replicate) -> Choices:
-        """Return all choices that can change the numbers of a training; what is usual stands in `settings` alone."""
+        """Return all choices that can change the numbers of a training; usual settings are in `settings` alone."""
         task, game = self.task, self.task.game
         usual = asdict(GameSettings(most=game["most"], dimensions=game["dimensions"]))
         own = {name: value for name, value in game.items() if name not in NAMED and value != usual[name]}
@@ -96,7 +96,7 @@ class AgentJob(Job):
         return "at most" if self.task.observations else "about"
 
     def estimate_text(self, steps: str) -> str:
-        """Return what an estimate rests on."""
+        """Return a sentence on the assumptions of an estimate."""
         return f"This is an estimate for {steps} updates of every agent, with readings and the evaluation."
 
     def work(self) -> None:
@@ -115,7 +115,7 @@ class AgentJob(Job):
 
 
 def _registered(task: AgentTask) -> list[Entry]:
-    """Return the entries of the core and the speaker, of those that are registered."""
+    """Return the registered entries of the core and the speaker."""
     found = (registry.find(CORE, task.core), registry.find(SPEAKER, task.speaker))
     return [entry for entry in found if entry is not None]
 
