@@ -26,9 +26,11 @@ PLAYERS: dict[str, dict[str, Any]] = {
 }
 OF_STEPS = {"network": ("network.py", "step"), "game": ("game.py", "step"), "observations": ("agent.py", "_observe")}
 OF_UPDATES = {
-    "forward": ("r2d2.py", "_unrolled"), "backward": ("_tensor.py", "backward"), "replay": ("replay.py", "draw"),
+    "forward": ("r2d2_learning.py", "_unrolled"),
+    "backward": ("_tensor.py", "backward"),
+    "replay": ("replay.py", "draw"),
     "optimiser": ("adam.py", "step"),
-}  # fmt: skip
+}
 
 
 def main() -> None:

@@ -94,7 +94,11 @@ def main() -> None:
     """Time every way and print the table."""
     given = read_options(__doc__, device="cpu", updates=(2, "in each of the rounds"))
     print(f"{device_name(given.device)}; {usable_cores()} cores; {describe_versions()}\n")
-    print_table(["layers", "way", "threads", "ms per update and replicate", "ratio"], rows(given.device, given.updates))
+    print_table(
+        ["layers", "way", "threads", "ms per update and replicate", "ratio"],
+        rows(given.device, given.updates),
+        text=2,
+    )
 
 
 if __name__ == "__main__":

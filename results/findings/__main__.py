@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -66,19 +66,15 @@ REST = ("recurrent", "hierarchical", "attention")  # families besides fully conn
 
 @dataclass(frozen=True)
 class Finding:
-    """A topic, its result in a sentence, more about it, what would overturn it, and the evidence.
+    """What records say about a topic: the result in a sentence, more about it, and the evidence.
 
-    The evidence is a command that shows the records, a table, and a figure, which another script may draw.
+    The template of the page has the topic, a command that shows the records, and what would overturn the result.
     """
 
-    title: str
     result: str
     more: str
-    overturn: str
-    command: str
     table: str
-    picture: str = ""
-    drawn: Figure | None = None
+    figure: Figure | None = None
 
 
 class UnsupportedError(ValueError):
@@ -207,13 +203,9 @@ def families() -> Finding:
     )
     more += " " + _common_budget(lines, columns, others)
     return Finding(
-        "Fully connected networks",
         result,
         more,
-        "other hidden sizes or learning rates (`panel.md`) under which FC1L learns `shufdet`, `rot` and `pairsum`.",
-        f"icy table atlas --where meanings={LARGE} --where representation=soft --where protocol=acquire",
         markdown_table(["family", "models", "concat", *columns], lines),
-        "findings-families.png",
         pictures.by_family(ratios, updates),
     )
 
@@ -298,12 +290,8 @@ def sides() -> Finding:
         """,
     )
     return Finding(
-        "What senders and receivers find hard",
         result,
         more,
-        "other languages of these grammars (all models share three), or targets equally far above chance, with which "
-        "`rot` is not harder for senders, or `proj` for receivers.",
-        f"icy table atlas --where meanings={LARGE} --where representation=soft",
         markdown_table(["recurrent and hierarchical", "models", *LEARNED], lines),
     )
 
@@ -330,7 +318,6 @@ def order() -> Finding:
             line[-1] += f", {hard} {right}/{count}" + ("" if next(corrected) < 0.05 else "?")
     ws = [float(line[2].split()[0]) for line in lines]
     return Finding(
-        "How far models agree on what is hard",
         supported(
             min(ws) > 0.8,
             f"""
@@ -345,8 +332,6 @@ def order() -> Finding:
             before, of those in which the order is known; "?": not significant even if models were independent (sign
             test, Holm). So whether `rot` or `pairsum` is harder for senders is open.""",
         ),
-        "models outside the zoo, or other languages, that put the four middle grammars into other orders.",
-        f"icy table atlas --sort=-hol --where meanings={LARGE} --where protocol=acquire",
         markdown_table(["", "models", "W", f"W of {listed(middle)}", "from easy to hard, by geometric means"], lines),
     )
 
@@ -379,7 +364,6 @@ def cells() -> Finding:
         return spread((100 * share[name] for share in shares[what].values()), "{:.0f} %")
 
     return Finding(
-        "Cells, and the architectures around them",
         supported(
             all(share["cell"] > share["architecture"] for share in shares[first].values()) and min(corrected) > 0.05,
             f"""
@@ -394,10 +378,7 @@ def cells() -> Finding:
         {span(third, "cell")} of that of log ratios. These are components of variance of a balanced design with random
         effects, in which seeds (language and initial weights) are crossed with models, without grammars on which more
         than {100 * MOST_CUT:.0f} % of the models have cut runs; other cut runs count as they are.""",
-        "more cells and architectures: with four of each, F is significant from 9.3 on.",
-        f"icy table atlas -m 'sender/RNN*' -m 'sender/Hier*' --where meanings={LARGE} --where protocol=acquire",
         markdown_table(["", "grammar", *names, "p of F(3, 3)"], lines),
-        "findings-cells.png",
         pictures.stacked(shares),
     )
 
@@ -417,7 +398,6 @@ def hierarchy() -> Finding:
         drawn[f"{deep} / {flat}"] = tables[LARGE, "log"], _pairs(tables[LARGE, "log"], deep, flat)
     ratio, updates, accuracy, small, _ = ([gaps[deep][key] for deep, _ in HIERARCHIES] for key in columns)
     return Finding(
-        "What a hierarchy does for shuffled words",
         supported(
             all(one.low < 1 < one.high for one in ratio) and all(one.low < 0 < one.high for one in accuracy),
             f"""
@@ -436,16 +416,12 @@ def hierarchy() -> Finding:
             paper's own table. The figure has the other grammars.
             """,
         ),
-        "more cells or seeds: intervals that exclude 1.",
-        "icy compare atlas:model=sender/RNNZero:GRU atlas:model=sender/HierZero:GRU "
-        f"--where meanings={LARGE} --where protocol=budget",
         markdown_table(
-            ["`shufdet`", f"cells at {LARGE} and {SMALL}",
-             *(f"{space}, {NAMES[column]}" for space, column in columns)], lines
+            ["`shufdet`", f"cells at {LARGE} and {SMALL}", *(f"{space}, {NAMES[column]}" for space, column in columns)],
+            lines,
         ),
-        "findings-hierarchy.png",
         pictures.factors(drawn, LEARNED, "quotient of ratios at 5x10 (dots: cells; hollow: a bound)"),
-    )  # fmt: skip
+    )
 
 
 def _pairs(table: Table, deep: str, flat: str) -> list[tuple[str, str]]:
@@ -476,7 +452,6 @@ def shufdet() -> Finding:
     drawn = {f"{side}s": (one.side(side), other.side(side)) for side in SIDES}
     shared = found[strongest]
     return Finding(
-        "What predicts shufdet",
         supported(
             len(above) == 2 and strongest in above,
             f"""
@@ -487,10 +462,7 @@ def shufdet() -> Finding:
         ),
         f"""Ratios of the same seed share a `concat` run: with the same seeds, {strongest} correlates by
         {shared.same_seeds:+.2f}, not {shared.correlation.value:+.2f}.""",
-        "more seeds: the reliabilities of two or three leave most of these correlations open.",
-        f"icy plot ratios atlas --where meanings={SMALL} --where representation=soft --where protocol=acquire",
         markdown_table(["", "models in cells", "reliability of `shufdet`", *rest], lines),
-        "findings-shufdet.png",
         pictures.by_grammar(drawn, rest, f"ratio at {SMALL}, seed {first}", f"ratio on shufdet, seed {second}"),
     )
 
@@ -506,7 +478,6 @@ def protocols() -> Finding:
     below = [f"{side}s' `{g}`" for (side, g), one in found.items() if one is not None and one.correlation.high < 0]
     known = [one for one in found.values() if one is not None]
     return Finding(
-        "Acquisition and a budget",
         supported(
             all(one.high < 0 for one in within.values()) and len(below) >= 3,
             f"""
@@ -519,14 +490,11 @@ def protocols() -> Finding:
         ),
         f"""Over models, on one grammar, the two agree less: of {len(known)} correlations that are known,
         {len(below)} are significantly below 0 ({listed(below)}).""",
-        "grammars that a model learns late in a longer budget and soon in a shorter one.",
-        f"icy table atlas --where meanings={LARGE} --where representation=soft",
         markdown_table(
             ["ratio against accuracy, over models", "models in cells", *LEARNED],
             [[f"{side}s", f"{len(part)} in {part.clusters().nunique()}", *(shown(found[side, g]) for g in LEARNED)]
              for side, part in parts.items()],
         ),
-        "findings-protocols.png",
         pictures.by_grammar(
             {f"{side}s": (ratios.side(side), scores.side(side)) for side in SIDES},
             LEARNED,
@@ -558,7 +526,6 @@ def representations() -> Finding:
     less = [g for found in changed.values() for g, one in found.items() if one.high < 1]
     hard = [f"`{g}`" for g in GRAMMARS if g != "perm"]
     return Finding(
-        "Sampled tokens and rewards",
         supported(
             not less and more["discr", "sender"] == more["discr", "receiver"] == hard,
             f"""
@@ -572,10 +539,7 @@ def representations() -> Finding:
         {signed(ranked["gumb", "sender"])} for senders and {signed(ranked["gumb", "receiver"])} for receivers, under
         DISCR by {signed(ranked["discr", "sender"])} and {signed(ranked["discr", "receiver"])} on `perm` and `shufdet`
         (elsewhere too many runs were cut).""",
-        "another learning rate or reward baseline: each was trained with one setting.",
-        f"icy compare atlas:representation=soft atlas:representation=discr --where meanings={SMALL}",
         markdown_table([SMALL, "models", *GRAMMARS], lines),
-        "findings-representations.png",
         pictures.by_grammar(drawn, GRAMMARS, "ratio under SOFT", "ratio under the other"),
     )
 
@@ -598,7 +562,6 @@ def size() -> Finding:
     known = [one for of in ranks.values() for one in of if one is not None]
     sure = [one for one in known if one.correlation.low > 0]
     return Finding(
-        "From 64 meanings to 100,000",
         supported(
             len(less) == 1 and len(more["sender"]) == 5 and not sure,
             f"""
@@ -609,11 +572,7 @@ def size() -> Finding:
             """,
         ),
         """Space, words and hidden size change together, so none of them is the cause by these numbers.""",
-        "one of the three varied alone, or more seeds: the correlations are attenuated by the noise of both spaces.",
-        f"icy compare atlas:meanings={SMALL} atlas:meanings={LARGE} "
-        "--where protocol=acquire --where representation=soft",
         markdown_table(["", "models", *GRAMMARS], lines),
-        "findings-size.png",
         pictures.by_grammar(drawn, LEARNED, "ratio at 3x4", "ratio at 5x10"),
     )
 
@@ -637,7 +596,6 @@ def generalisation(result: ProbeResult) -> Finding:
     over = {(side, g): across(speed.side(side), held, g) for side in SIDES for g in rest}
     known = {pair: one for pair, one in over.items() if one is not None}
     return Finding(
-        "Acquisition and generalisation",
         supported(
             (models < 0).all() and all(one.high < 0 for one in within.values()) and proj["cut"].all(),
             f"""
@@ -654,10 +612,7 @@ def generalisation(result: ProbeResult) -> Finding:
         {len(known)} correlations is significantly below 0
         ({listed([f"{side}s' `{g}` {one.correlation.value:+.2f}" for (side, g), one in known.items()])}); where
         more than {100 * MOST_CUT:.0f} % of models were cut they are unknown.""",
-        "held-out accuracies of all grammars at an equal accuracy in training, in another order.",
-        "icy table results/findings/records.parquet",
         markdown_table(["4x5", "models", *ALL_GRAMMARS], lines),
-        "findings-generalisation.png",
         pictures.by_grammar(
             {f"{side}s": (speed.side(side), held.side(side)) for side in SIDES},
             rest,
@@ -691,7 +646,6 @@ def emergence() -> Finding:
     others = [replace(joined, table=joined.table[cell_of != name]) for name in set(cell_of)]
     without = [one.correlation("above_chance", "against_holistic").value for one in others]
     return Finding(
-        "The bias of a sender and the language that emerges",
         supported(
             p > 0.05 and tests["above_chance"][1] < 0.05 and sure == [("against_holistic", "above_chance")],
             f"""
@@ -707,10 +661,7 @@ def emergence() -> Finding:
         with the score. *Bias*: mean log ratio on noise grammars less that on compositional ones; *against holistic*:
         the same of `hol`. Intervals and p-values of correlations count senders as independent, although they share
         cells; without the senders of any one cell the last correlation with CBM is {signed(without)}.""",
-        "more seeds: with ten, topsim may differ between senders, and the one correlation may vanish.",
-        "python -m results.games --train speakers",
         markdown_table(["score", "F", "p", "reliability", "correlation with bias", "against holistic"], lines),
-        "findings-emergence.png",
         pictures.by_sender(runs, {score: EMERGED[score] for score in ("topsim", "above_chance")}),
     )
 
@@ -738,7 +689,6 @@ def reproduction() -> Finding:
     table["verdict"] = table["verdict"].str.partition(" so far")[0]
     gap = str(table.loc[senders, "mean difference"])
     return Finding(
-        "Published tables, measured again",
         supported(
             "p <0.001" in gap and agree[1] > agree[0],
             f"""
@@ -754,8 +704,6 @@ def reproduction() -> Finding:
         ways, {agree[1]} agree with checks every 400 updates and {agree[0]} with checks every 50. Drift below
         significance: icy's value is larger in {drift["icy larger"].iloc[0]} of the cells of Perkins21's table 15, and
         in {drift["icy larger"].iloc[1]} of those of Icy22's table 6. `results/reproduced` has every cell.""",
-        "more seeds: they may show differences within these intervals.",
-        "icy reproduce perkins21/table13 --only FC2L",
         markdown_table(["table", *columns], table[columns].reset_index().to_numpy().tolist()),
     )
 
@@ -767,28 +715,21 @@ def _judged(name: str) -> pd.DataFrame:
     return cells[decided].set_index(["representation", "model", "hidden_size", "grammar"])
 
 
-ALL: tuple[Callable[[], Finding], ...] = (
-    families, sides, order, cells, hierarchy, shufdet, protocols, representations, size,
-)  # fmt: skip
-
-
 # -- page --------------------------------------------------------------------------------------------------------------
 
 
-def findings() -> list[Finding]:
-    """Return all findings."""
-    return [*(make() for make in ALL), generalisation(RECORDS.sweep(SWEEP, rerun="never")), emergence(), reproduction()]
+def findings() -> dict[str, Finding]:
+    """Return all findings by name."""
+    makers = (families, sides, order, cells, hierarchy, shufdet, protocols, representations, size)
+    found = {make.__name__: make() for make in makers}
+    held_out = generalisation(RECORDS.sweep(SWEEP, rerun="never"))
+    return {**found, "generalisation": held_out, "emergence": emergence(), "reproduction": reproduction()}
 
 
-def page(found: Sequence[Finding]) -> str:
+def page(found: Mapping[str, Finding]) -> str:
     """Return the page."""
-    parts = []
-    for one in found:
-        parts += ["", f"## {one.title}", "", f"**{one.result}** {' '.join(one.more.split())}", ""]
-        parts += [one.table, ""]
-        parts += [f"![{one.title}]({one.picture})", ""] if one.picture else []
-        parts += ["```sh", one.command, "```", "", f"*Would overturn it:* {' '.join(one.overturn.split())}"]
-    return fill_template(PAGE, records=describe_packs(*PACKS), findings="\n".join(parts))
+    in_a_line = {name: replace(one, more=" ".join(one.more.split())) for name, one in found.items()}
+    return fill_template(PAGE, records=describe_packs(*PACKS), **in_a_line)
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -802,9 +743,9 @@ def main(words: Sequence[str] | None = None) -> None:
         RECORDS.sweep(SWEEP, workers=given.workers)
     RECORDS.update_pack()
     found = findings()
-    for one in found:
-        if one.drawn is not None:
-            one.drawn.savefig(PAGE.with_name(one.picture), dpi=160)
+    for name, one in found.items():
+        if one.figure is not None:
+            one.figure.savefig(PAGE.with_name(f"findings-{name}.png"), dpi=160)
     PAGE.write_text(page(found))
 
 

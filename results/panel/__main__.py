@@ -21,8 +21,9 @@ from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
 
 from icy.analysis import style
-from icy.analysis.statistics import holm, power_of, student
+from icy.analysis.statistics import holm, power_of
 from icy.core.text import listed, markdown_table
+from results.estimates import percentile_interval, print_estimate, student_interval
 from results.pages import RecordFolder, describe_packs, fill_template, read_options
 
 HERE = Path(__file__).parent
@@ -51,7 +52,7 @@ PAIRS = [*combinations(range(4), 2), *combinations(range(4, 8), 2)]  # of models
 RESAMPLES = 2000
 LEAST = 1e-9  # a difference of means of taus that is rounding
 CUT = ["setting", "model", "grammar"]
-CONFIDENCE, POWER, ALPHA = 0.95, 0.8, 0.05
+POWER, ALPHA = 0.8, 0.05
 HOLDS = "holds under all"
 SIDES = {"above 1": 1, "below 1": -1}
 
@@ -160,12 +161,6 @@ def resampled(cubes: Sequence[Cube], order: Order, rng: np.random.Generator, apa
     return np.array(found)
 
 
-def interval(draws: Cube) -> tuple[float, float]:
-    """Return the 95 % interval of bootstrap draws, by percentiles."""
-    low, high = np.quantile(draws, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
-    return float(low), float(high)
-
-
 @dataclass(frozen=True)
 class Tau:
     """Kendall's tau of the default's order and a setting's: per item, and the mean over items, with intervals.
@@ -193,8 +188,8 @@ def tau(panel: Panel, setting: str, kind: str) -> Tau:
     values = order(*(cube.mean(-1) for cube in cubes))
     draws = resampled(cubes, order, rng)
     null = resampled([cubes[0], cubes[0]], order, rng, apart=True).mean(1)
-    items = {name: (float(values[at]), *interval(draws[:, at])) for at, name in enumerate(names)}
-    whole = (float(values.mean()), *interval(draws.mean(1)))
+    items = {name: (float(values[at]), *percentile_interval(draws[:, at])) for at, name in enumerate(names)}
+    whole = (float(values.mean()), *percentile_interval(draws.mean(1)))
     p = float(1 + (null <= whole[0] + LEAST).sum()) / (1 + len(null))
     return Tau(items, whole, float(null.mean()), float(np.quantile(null, ALPHA)), p)
 
@@ -324,9 +319,7 @@ def effects(panel: Panel) -> dict[str, dict[str, Effect]]:
     for one in CONCLUSIONS:
         for setting in panel.cubes:
             before, after = (one.of(cube) for cube in panel.both(setting))
-            count = len(after)
-            half = student(count - 1) * after.std(ddof=1) / math.sqrt(count)
-            ends = [math.exp(after.mean() + sign * half) for sign in (0, -1, 1)]
+            ends = [math.exp(value) for value in student_interval(after)]
             p = math.nan if setting == DEFAULT else float(scipy.stats.ttest_rel(after, before).pvalue)
             found.setdefault(one.text, {})[setting] = Effect(*ends, math.exp((after - before).mean()), p)
     flat = [(text, setting) for text, row in found.items() for setting in row]
@@ -356,11 +349,8 @@ def verdict(row: Mapping[str, Effect]) -> str:
 
 def resolvable(spread: float, count: int) -> float:
     """Return the factor that a paired t-test over `count` seeds finds with a power of 80 %."""
-    low, high = 0.0, 20.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (low, middle) if power_of(count, middle, ALPHA) >= POWER else (middle, high)
-    return math.exp(high * spread)
+    effect = scipy.optimize.brentq(lambda size: power_of(count, size, ALPHA) - POWER, 0.0, 20.0)
+    return math.exp(effect * spread)
 
 
 # -- page --------------------------------------------------------------------------------------------------------------
@@ -412,10 +402,6 @@ def _cells(ax: Axes, settings: Sequence[str], found: Mapping[str, Mapping[str, E
     ax.spines[:].set_visible(False)
 
 
-def _number(one: tuple[float, float, float]) -> str:
-    return f"{one[0]:.2f} ({one[1]:.2f} to {one[2]:.2f})"
-
-
 def page(panel: Panel, found: Mapping[str, Mapping[str, Effect]], taus: Mapping[str, Mapping[str, Tau]]) -> str:
     """Return the page."""
     shared = max(cube.shape[-1] for cube in panel.cubes.values())
@@ -423,14 +409,14 @@ def page(panel: Panel, found: Mapping[str, Mapping[str, Effect]], taus: Mapping[
     rows = [
         [
             text,
-            _number((row[DEFAULT].factor, row[DEFAULT].low, row[DEFAULT].high)),
+            print_estimate((row[DEFAULT].factor, row[DEFAULT].low, row[DEFAULT].high)),
             *(f"{effect.factor:.2f} ({name})" for name, effect in (end(row.items(), key=_size) for end in ends)),
             verdict(row),
         ]
         for text, row in found.items()
     ]
     orders = [
-        [name, *(f"{_number(taus[kind][name].mean)} [{taus[kind][name].expected:.2f}]" for kind in ORDERS)]
+        [name, *(f"{print_estimate(taus[kind][name].mean)} [{taus[kind][name].expected:.2f}]" for kind in ORDERS)]
         for name in panel.cubes
         if name != DEFAULT
     ]
@@ -526,7 +512,7 @@ def _size(item: tuple[str, Effect]) -> float:
 
 def _by_item(row: Mapping[str, Tau], kind: str) -> str:
     names = list(next(iter(row.values())).items)
-    cells = [[setting, *(_number(one.items[name]) for name in names)] for setting, one in row.items()]
+    cells = [[setting, *(print_estimate(one.items[name]) for name in names)] for setting, one in row.items()]
     return f"### Order of {kind}\n\n" + markdown_table(["setting", *names], cells)
 
 

@@ -8,22 +8,20 @@ results/people/people.toml. Without it, packs them, and writes results/people/pe
 from __future__ import annotations
 
 import itertools
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import scipy
-from numpy.typing import NDArray
 
 from icy.analysis import style
 from icy.analysis.literature.people import PEOPLE, published_people
 from icy.analysis.people import NORMAL, exact_interval
-from icy.analysis.statistics import CONFIDENCE, student
 from icy.core.text import listed, markdown_table
 from icy.study.rows import rows_of_long
+from results.estimates import Values, percentile_interval, print_estimate, student_interval
 from results.pages import RecordFolder, describe_packs, fill_template, read_options
 
 HERE = Path(__file__).parent
@@ -35,8 +33,6 @@ DATASETS = ("synth", "eng")
 LARGE_MODELS, LARGE_SEEDS = ("sender/FC2L", "sender/RNNZero:RNN"), 3  # of the sweep
 RESAMPLES = 4000
 ALPHA = 0.05
-
-Values = NDArray[np.float64]
 
 
 # -- the game ----------------------------------------------------------------------------------------------------------
@@ -66,13 +62,7 @@ class Agent:
         if np.ptp(self.draws[:, place]) == 0:
             exact = exact_interval(round(mean * self.instances), self.instances)
             return mean, exact.low, exact.high
-        return mean, *ends(self.draws[:, place])
-
-
-def ends(draws: Values) -> tuple[float, float]:
-    """Return the ends of the 95 % interval of bootstrap draws, by percentiles."""
-    low, high = np.nanquantile(draws, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
-    return float(low), float(high)
+        return mean, *percentile_interval(self.draws[:, place])
 
 
 def people(dataset: str) -> Agent:
@@ -126,17 +116,12 @@ def share_as_high(agent: Values, of_people: Values) -> float:
 def order_row(dataset: str, agent: Agent, reference: Agent) -> list[str]:
     """Return the row of an agent in the table of orders and distances."""
     distance = np.abs(agent.means - reference.means).mean()
-    far = ends(np.abs(agent.draws - reference.draws).mean(1))
+    far = percentile_interval(np.abs(agent.draws - reference.draws).mean(1))
     if np.ptp(agent.means) == 0:
-        return [dataset, agent.name, agent.kind, "all equal", "-", text((distance, *far))]
-    order = (tau(agent.means, reference.means), *ends(taus(agent.draws, reference.draws)))
+        return [dataset, agent.name, agent.kind, "all equal", "-", print_estimate((distance, *far))]
+    order = (tau(agent.means, reference.means), *percentile_interval(taus(agent.draws, reference.draws)))
     p = share_as_high(agent.means, reference.means)
-    return [dataset, agent.name, agent.kind, text(order), f"{p:.2f}", text((distance, *far))]
-
-
-def text(one: Sequence[float]) -> str:
-    """Return a value and its interval."""
-    return f"{one[0]:.2f} ({one[1]:.2f} to {one[2]:.2f})"
+    return [dataset, agent.name, agent.kind, print_estimate(order), f"{p:.2f}", print_estimate((distance, *far))]
 
 
 def said(found: Mapping[str, list[Agent]]) -> str:
@@ -145,16 +130,16 @@ def said(found: Mapping[str, list[Agent]]) -> str:
     for dataset, (reference, *others) in found.items():
         networks = [one for one in others if one.kind == "network" and np.ptp(one.means) > 0]
         values = [tau(one.means, reference.means) for one in networks]
-        above = [one.name for one in networks if ends(taus(one.draws, reference.draws))[0] > 0]
+        above = [one.name for one in networks if percentile_interval(taus(one.draws, reference.draws))[0] > 0]
         far = [float(np.abs(one.means - reference.means).mean()) for one in networks]
         near = networks[int(np.argmin(far))]
         place = [GRAMMARS.index(name) for name in ("perm", "shufdet")]
+        gaps = {one.name: one.draws[:, place[0]] - one.draws[:, place[1]] for one in networks}
         more, fewer = (
-            [one.name for one in networks if ends(sign * (one.draws[:, place[0]] - one.draws[:, place[1]]))[0] > 0]
-            for sign in (1, -1)
+            [name for name, gap in gaps.items() if percentile_interval(sign * gap)[0] > 0] for sign in (1, -1)
         )
         silent = [float(reference.means.mean()) for one in others if not one.means.any()]
-        gap = ends(reference.draws[:, place[1]] - reference.draws[:, place[0]])
+        gap = percentile_interval(reference.draws[:, place[1]] - reference.draws[:, place[0]])
         rare = [one.name for one in networks if share_as_high(one.means, reference.means) < ALPHA]
         lines.append(
             f"`{dataset}`: tau of the {len(networks)} networks that answer anything lies between {min(values):.2f} and "
@@ -192,16 +177,13 @@ def generalise_rows(table: pd.DataFrame, references: Mapping[str, Agent]) -> lis
             of_people = reference.means[[GRAMMARS.index(name) for name in named]]
             each = taus(whole, np.broadcast_to(of_people, whole.shape))
             draws = each[rng.integers(len(each), size=(RESAMPLES, len(each)))].mean(1)
-            orders.append(text((float(each.mean()), *ends(draws))))
+            orders.append(print_estimate((float(each.mean()), *percentile_interval(draws))))
         rows.append([f"{side}s", f"{len(whole)} of {len(own)}", *cells, *orders])
     return rows
 
 
 def _over(values: Values) -> str:
-    if len(values) < 2:
-        return f"{values.mean():.2f}"
-    half = student(len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values))
-    return text((values.mean(), values.mean() - half, values.mean() + half))
+    return f"{values.mean():.2f}" if len(values) < 2 else print_estimate(student_interval(values))
 
 
 def left_out(long: pd.DataFrame, table: pd.DataFrame) -> str:
@@ -281,7 +263,7 @@ def page(rows: pd.DataFrame, small: pd.DataFrame, large: pd.DataFrame) -> str:
     draw(found)
     references = {dataset: own[0] for dataset, own in found.items()}
     cells = [
-        [dataset, agent.name, agent.kind, *(text(agent.cell(place)) for place in range(len(GRAMMARS)))]
+        [dataset, agent.name, agent.kind, *(print_estimate(agent.cell(place)) for place in range(len(GRAMMARS)))]
         for dataset, own in found.items()
         for agent in own
     ]

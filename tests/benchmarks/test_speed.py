@@ -32,7 +32,7 @@ def results() -> list[Any]:
 
 
 def test_the_headline_is_relative_to_the_faster_plain_way() -> None:
-    (found,) = results(speed, whole)
+    (found,) = results()
     assert found.to_best_plain == 2.5
     assert found.share == 0.75
     found.rates[speed.PLAIN] = [40.0]
@@ -40,9 +40,9 @@ def test_the_headline_is_relative_to_the_faster_plain_way() -> None:
 
 
 def test_tables_show_medians_and_ratios_to_the_plain_ways() -> None:
-    steady = speed.steady_table(results(speed, whole)).splitlines()[-1]
+    steady = speed.steady_table(results()).splitlines()[-1]
     assert "| 11 (10 to 12) | 20 (20 to 20) | 50 (50 to 50) | 2.50 | 1.5 | 100 | 75% |" in steady
-    assert speed.whole_table(results(speed, whole)).endswith("| ~400 | 200.0 | 80.0 | 5.00 | 2.50 |")
+    assert speed.whole_table(results()).endswith("| ~400 | 200.0 | 80.0 | 5.00 | 2.50 |")
 
 
 def test_rows_are_long_enough_for_both_sides() -> None:

@@ -128,6 +128,6 @@ def test_the_page_says_what_the_records_show(monkeypatch: pytest.MonkeyPatch, tm
     monkeypatch.setattr(bench.RECORDS, "runs", tmp_path)
     found = bench.findings()
     assert bench.page(found) == committed
-    pictures = re.findall(r"\]\(([\w-]+\.png)\)", committed)
-    assert [name for name in pictures if not bench.PAGE.with_name(name).is_file()] == []
-    assert [one.title for one in found if one.drawn is not None and one.picture not in pictures] == []
+    pictures = set(re.findall(r"\]\(([\w-]+\.png)\)", committed))
+    assert pictures == {f"findings-{name}.png" for name, one in found.items() if one.figure is not None}
+    assert all(bench.PAGE.with_name(name).is_file() for name in pictures)

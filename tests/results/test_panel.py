@@ -39,7 +39,6 @@ def test_verdicts_name_the_settings() -> None:
 
 def long_table() -> pd.DataFrame:
     """Return records of a default and a wider setting, in which models and grammars are ordered by their place."""
-    bench = __import__("panel")
     rng = np.random.default_rng(0)
     rows = [
         {
@@ -48,8 +47,8 @@ def long_table() -> pd.DataFrame:
             "crossing": 10 * (1 + m) * 2.0**g * np.exp(0.01 * rng.normal()),
         }
         for hidden in (128, 256)
-        for m, model in enumerate(bench.MODELS)
-        for g, grammar in enumerate(bench.ALL)
+        for m, model in enumerate(panel.MODELS)
+        for g, grammar in enumerate(panel.ALL)
         for seed in range(123, 127)
     ]  # fmt: skip
     return pd.DataFrame(rows)

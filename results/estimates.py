@@ -1,0 +1,31 @@
+"""Estimates with 95 % intervals, as the pages of people and of the panel print them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icy.analysis.statistics import CONFIDENCE, student
+
+Values = NDArray[np.float64]
+
+
+def percentile_interval(draws: Values) -> tuple[float, float]:
+    """Return the ends of the interval of bootstrap draws, by percentiles."""
+    low, high = np.nanquantile(draws, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return float(low), float(high)
+
+
+def student_interval(values: Values) -> tuple[float, float, float]:
+    """Return the mean of some values with the ends of its interval, by Student's t."""
+    mean, half = values.mean(), student(len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values))
+    return float(mean), float(mean - half), float(mean + half)
+
+
+def print_estimate(estimate: Sequence[float]) -> str:
+    """Write a value with the ends of its interval, such as "0.50 (0.40 to 0.60)"."""
+    value, low, high = estimate
+    return f"{value:.2f} ({low:.2f} to {high:.2f})"
