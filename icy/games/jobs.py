@@ -69,7 +69,8 @@ def with_preset(spec: GamesSpec) -> GamesSpec:
         field = {str(spec.world): "world_options", str(spec.channel).lower(): "channel_options"}.get(place, place)
         if option and hasattr(spec, field):
             inner.setdefault(field, {})[option] = value
-    return replace(spec, **{field: {**values, **getattr(spec, field)} for field, values in inner.items()})
+    options: Choices = {field: {**values, **getattr(spec, field)} for field, values in inner.items()}
+    return replace(spec, **options)
 
 
 def _was_given(spec: GamesSpec, name: str) -> bool:

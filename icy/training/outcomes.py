@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from icy.core.types import Fields
 from icy.records.record import FAILURES
@@ -64,7 +65,7 @@ class Outcome:
     reason: str
     steps: int
     accuracy: float
-    curve: Sequence[Sequence[float | None]] = ()
+    curve: Sequence[Sequence[Any]] = ()
     engine: str = ""
     seconds: float = 0.0
     baseline_steps: int | None = None
