@@ -88,7 +88,7 @@ def one_after_another(given: dict[str, Any], seeds: int) -> Callable[[int], None
 def plain(given: dict[str, Any], seeds: int) -> Callable[[int], None]:
     """Return what makes updates of a plain program, once for every seed."""
     course = course_of(given, [0])
-    setup = course.setup
+    setup = course.task
     models = [Plain(270, setup.words, setup.message_length, given["channel"] == "qt") for _ in range(seeds)]
     optimisers = [torch.optim.Adam(model.parameters(), lr=5e-4) for model in models]
     labels = course.labels(setup.learning.batch_size)

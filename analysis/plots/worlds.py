@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from icy.analysis import style
 from icy.analysis.statistics import Values
 
+Floats = NDArray[np.floating[Any]]  # of any precision
+
 Whole: TypeAlias = NDArray[np.int64]
 GAP = 3  # pixels between images
 PAPER = 0.85  # the grey between images on black
@@ -23,7 +25,7 @@ CELLS = ListedColormap(["white", "#b8d9ef", "#f5c9a5"])
 LABEL_HEIGHT, NAME_HEIGHT, CELL_HEIGHT = 0.22, 0.3, 0.24  # inches
 
 
-def plot_looks(images: Values, rows: Sequence[str], columns: Sequence[str] = (), title: str = "") -> Figure:
+def plot_looks(images: Floats, rows: Sequence[str], columns: Sequence[str] = (), title: str = "") -> Figure:
     """Draw a sheet of images in rows.
 
     Args:
@@ -54,7 +56,7 @@ def plot_looks(images: Values, rows: Sequence[str], columns: Sequence[str] = (),
     return figure
 
 
-def plot_vectors(vectors: Values, blocks: int, names: Sequence[str], title: str = "") -> Figure:
+def plot_vectors(vectors: Floats, blocks: int, names: Sequence[str], title: str = "") -> Figure:
     """Draw objects that are one-hot vectors: a panel per object, with a row per block of its vector.
 
     Args:
@@ -84,7 +86,7 @@ def plot_vectors(vectors: Values, blocks: int, names: Sequence[str], title: str 
     return figure
 
 
-def plot_turns_of_images(images: Values, rules: Sequence[str], targets: int) -> Figure:
+def plot_turns_of_images(images: Floats, rules: Sequence[str], targets: int) -> Figure:
     """Draw turns whose objects are images: targets above, distractors below.
 
     Args:
@@ -146,7 +148,7 @@ def plot_turns_of_values(
     return figure
 
 
-def _turns(figure: Figure, turns: Sequence[Any] | Values, rules: Sequence[str]) -> list[tuple[SubFigure, Any, str]]:
+def _turns(figure: Figure, turns: Sequence[Any] | Floats, rules: Sequence[str]) -> list[tuple[SubFigure, Any, str]]:
     """Return a part of the figure for each turn, with the turn and its rule."""
     parts = figure.subfigures(len(turns), 1, squeeze=False)[:, 0]
     return list(zip(parts, turns, rules, strict=True))
@@ -161,7 +163,7 @@ def _name_side(axes: Axes, name: str, colour: str) -> None:
     axes.set(xticks=[], yticks=[])
 
 
-def _tile(axes: Axes, images: Values, wide: int = 0) -> None:
+def _tile(axes: Axes, images: Floats, wide: int = 0) -> None:
     """Draw images [row, column, channel, y, x] side by side, in rows as wide as `wide` images at least."""
     down, across, _, height, width = images.shape
     sheet = np.ones((down * (height + GAP) + GAP, max(across, wide) * (width + GAP) + GAP, 3))

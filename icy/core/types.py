@@ -4,7 +4,8 @@
 `Config` is the type of a configuration that was read from a record or is about to be saved in one. `Json` is the type
 of one value in it. A value of `Json` needs a check of its type (`isinstance`, or a function of `icy.core.checks`)
 before use; where fields are known, a TypedDict or a dataclass says more. `AnyFunction` is a function of any signature
-with any result; `Factory` is one whose result is not used.
+with any result; `Factory` is one whose result is not used. `State` is the content of a checkpoint (tensors, numbers,
+text, lists and dicts), `Choices` a configuration that a job makes, and `Fields` one that is read without checks.
 """
 
 from __future__ import annotations
@@ -17,3 +18,6 @@ Config: TypeAlias = Mapping[str, Json]
 Options: TypeAlias = Mapping[str, object]
 AnyFunction: TypeAlias = Callable[..., Any]
 Factory: TypeAlias = Callable[..., object]
+State: TypeAlias = dict[str, Any]
+Choices: TypeAlias = dict[str, Any]
+Fields: TypeAlias = Mapping[str, Any]

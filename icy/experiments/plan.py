@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import cast, get_args
 
 from icy.config.specs import RunSpec
 from icy.config.types import RunnerName
@@ -15,6 +15,7 @@ from icy.core.errors import InvalidSettingError, unknown
 from icy.core.provenance import usable_cores
 from icy.core.registry import registry
 from icy.core.signals import interrupted_with
+from icy.core.types import Choices
 from icy.records.kinds import job_kind
 from icy.records.pack import Pack, read_once
 from icy.records.record import NO_BASELINE, Record
@@ -170,7 +171,7 @@ def plan_rows(spec: RunSpec) -> list[Row]:
         raise InvalidSettingError(
             f"out is a folder for results, not a file such as '{spec.out}': icy pack makes files."
         )
-    where: dict[str, Any] = {"device": device_of(spec), "engine": spec.engine, "folder": str(spec.out)}
+    where: Choices = {"device": device_of(spec), "engine": spec.engine, "folder": str(spec.out)}
     check_engine(spec.engine, where["device"])
     kind = job_kind(spec.job_kind)
     if spec.keep_models and kind.model is None:

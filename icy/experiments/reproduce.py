@@ -17,6 +17,7 @@ from icy.core.errors import InvalidSettingError, unknown
 from icy.core.registry import canonical
 from icy.core.surroundings import standard_state
 from icy.core.text import several, words
+from icy.core.types import Choices
 from icy.experiments.trackers.make import watching
 from icy.records.kinds import job_kind
 
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 # Rows that were evaluated at every update, others of their table every 50 (Icy22, table 4).
-CHECKS: dict[tuple[str, int], dict[str, Any]] = {("icy22/table4", 1280): {"check_every": 1}}
+CHECKS: dict[tuple[str, int], Choices] = {("icy22/table4", 1280): {"check_every": 1}}
 # Updates between readings: enough for a curve; the accuracy from scratch is a mean over as many.
 SCRATCH_REPORTS, DRIFT_REPORTS = 1000, 100
 QUICK_UPDATES = 1000  # of agents of games
@@ -192,7 +193,7 @@ class Reproducing:
         """Return the seeds asked for, or as many as the paper had."""
         return int(runs) if self.spec.seeds is None else self.spec.seeds
 
-    def shared(self) -> dict[str, Any]:
+    def shared(self) -> Choices:
         """Return the arguments that go to every plan unchanged."""
         names = ["settings", *(name for name in RUNNING if name != "quick")]
         return {"preset": "published", **{name: getattr(self.spec, name) for name in names}}
@@ -202,7 +203,7 @@ def _probes(asked: Reproducing) -> Plan:
     """Plan the sweep of a table of senders or receivers."""
     parts = []
     for key, rows in asked.wanted.groupby(PART, sort=False):
-        about: dict[str, Any] = dict(zip(PART, key, strict=True))
+        about: Choices = dict(zip(PART, key, strict=True))
         about["hidden"] = int(str(about.pop("hidden_size")))
         own = CHECKS.get((asked.source.id, about["hidden"]), {})
         about["settings"] = {**own, **asked.spec.settings}

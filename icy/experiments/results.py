@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import compress
@@ -18,6 +18,7 @@ from icy.core.files import write_atomically
 from icy.core.lazy import load_object
 from icy.core.scratch import scratch_folder
 from icy.core.text import listed
+from icy.core.types import Fields
 from icy.languages.language import Language
 from icy.languages.names import short_name
 from icy.records.kinds import JobKind, job_kind, kind_of, kind_of_rows
@@ -313,7 +314,7 @@ class ProbeResult:
         grammar: str,
         seed: int | None,
         model: str | None,
-        where: Mapping[str, Any],
+        where: Fields,
     ) -> Record:
         """Return the one of some records that is asked for.
 

@@ -7,7 +7,7 @@ run into one folder. What is on file is never trained again, so the same command
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack, get_args
@@ -20,6 +20,7 @@ from icy.core.errors import IncompatibleError, InvalidSettingError, quoted, unkn
 from icy.core.registry import SIDES
 from icy.core.surroundings import standard_state
 from icy.core.text import listed, words
+from icy.core.types import Choices, Fields
 from icy.experiments.trackers.make import watching
 from icy.records.kinds import RowKey, job_kind
 from icy.records.store import Store
@@ -73,7 +74,7 @@ def sweep(
         >>> sorted({(r["model"], r["representation"]) for r in result.records})
         [('receiver/FC1L', 'gumb'), ('receiver/FC1L', 'soft'), ('sender/FC1L', 'gumb'), ('sender/FC1L', 'soft')]
     """
-    given: dict[str, Any] = {**({"model": model} if model else {}), **options}
+    given: Choices = {**({"model": model} if model else {}), **options}
     spec = with_model_names(sweep_spec(**(given if file is None else over(read_sweep(file), given))), "model")
     plan = make_sweep(spec)
     told = watching(with_progress(watcher, progress), spec.track, spec.out)
@@ -93,7 +94,7 @@ def sweep_spec(**given: Any) -> SweepSpec:
     """
     load_plugins(given.get("plugin", ()))
     whole = given.get("kind", SweepSpec.kind)
-    parts: Sequence[Mapping[str, Any]] = given.get("parts") or ({},)
+    parts: Sequence[Fields] = given.get("parts") or ({},)
     kinds = [str(part.get("kind", whole)) for part in parts]
     if set(kinds) == {SweepSpec.kind}:
         return SweepSpec.asked(**given)
@@ -116,7 +117,7 @@ def _takes(one: type[RunSpec]) -> list[str]:
     return [name for name in names(one) if name not in RUNNING] + side
 
 
-def over(of_file: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def over(of_file: Fields, given: Fields) -> Choices:
     """What is given before what is in a file, its parts too.
 
     Example:
@@ -171,7 +172,7 @@ def expand(spec: SweepSpec) -> list[RunSpec]:
         InvalidSettingError: no model, or a part that says how all of the sweep is run.
     """
     found: list[RunSpec] = []
-    parts: Sequence[Mapping[str, Any]] = spec.parts or ({},)
+    parts: Sequence[Fields] = spec.parts or ({},)
     for part in parts:
         own = {name.replace("-", "_"): value for name, value in part.items()}
         kind = own.pop("kind", spec.kind)
@@ -182,7 +183,7 @@ def expand(spec: SweepSpec) -> list[RunSpec]:
     return found
 
 
-def _check_part(own: Mapping[str, Any], one: type[RunSpec]) -> None:
+def _check_part(own: Fields, one: type[RunSpec]) -> None:
     for name in own:
         if name in RUNNING:
             raise InvalidSettingError(f"'{name}' is for the whole sweep, and cannot be said of a part.")
@@ -190,19 +191,19 @@ def _check_part(own: Mapping[str, Any], one: type[RunSpec]) -> None:
             raise unknown("argument of a part of a sweep", name, _takes(one))
 
 
-def _shared(spec: SweepSpec, one: type[RunSpec]) -> dict[str, Any]:
+def _shared(spec: SweepSpec, one: type[RunSpec]) -> Choices:
     """Return what a part takes from the whole sweep; parts of other kinds have theirs from `sweep_spec`."""
     shared = names(SweepSpec) if issubclass(SweepSpec, one) else RUNNING
     return {name: getattr(spec, name) for name in shared}
 
 
-def _combinations(one: type[RunSpec], given: dict[str, Any]) -> Iterable[RunSpec]:
+def _combinations(one: type[RunSpec], given: Choices) -> Iterable[RunSpec]:
     shared = {name: value for name, value in given.items() if name in names(one)}
     models = {"model": _models(given)} if "model" in names(one) else {}
     return combinations(one.asked(**{**shared, **models}), by_model=True)
 
 
-def _models(given: Mapping[str, Any]) -> list[str]:
+def _models(given: Fields) -> list[str]:
     models = words(given["model"])
     if not models:
         raise InvalidSettingError("No model was given; `icy list models` shows what there is.")

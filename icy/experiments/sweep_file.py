@@ -18,6 +18,7 @@ from icy.core.entry import JOB
 from icy.core.errors import InvalidSettingError, StoreError, quoted
 from icy.core.registry import registry
 from icy.core.text import listed, several
+from icy.core.types import Choices, Fields
 from icy.records.kinds import job_kind
 
 log = logging.getLogger(__name__)
@@ -28,7 +29,7 @@ SCALARS = {int: "a whole number", float: "a number", bool: "true or false", str:
 SEVERAL = {int: "whole numbers", float: "numbers", bool: "true and false", str: "texts"}
 
 
-def read_sweep(file: str | Path) -> dict[str, Any]:
+def read_sweep(file: str | Path) -> Choices:
     """The arguments in a file: TOML, or YAML by its suffix; parts of the sweep stand under [[sweep]].
 
     Raises:
@@ -52,13 +53,13 @@ def read_sweep(file: str | Path) -> dict[str, Any]:
     return _by_field(found) | ({"parts": tuple(map(_by_field, parts))} if parts else {})
 
 
-def _tell_plugins(file: Path, named: Any) -> None:
+def _tell_plugins(file: Path, named: object) -> None:
     """Say which plug-ins a file names, before they are imported, which runs their code; also for `--dry-run`."""
     if plugins := several(named):
         log.warning("The sweep %s names plug-ins, whose code is run: %s.", file, listed([*map(str, plugins)]))
 
 
-def _is_table(found: Any) -> bool:
+def _is_table(found: object) -> bool:
     return isinstance(found, dict) and all(isinstance(name, str) for name in found)
 
 
@@ -67,7 +68,7 @@ def _field(name: str) -> str:
     return OPTIONS.get(name, name.replace("-", "_"))
 
 
-def _by_field(given: Mapping[str, Any]) -> dict[str, Any]:
+def _by_field(given: Fields) -> Choices:
     return {_field(name): value for name, value in given.items()}
 
 
@@ -119,14 +120,14 @@ class InFile:
         table: whether it may be a table of names and values.
     """
 
-    scalars: frozenset[Any] = frozenset()
-    items: frozenset[Any] = frozenset()
+    scalars: frozenset[object] = frozenset()
+    items: frozenset[object] = frozenset()
     table: bool = False
 
     def __or__(self, other: InFile) -> InFile:
         return InFile(self.scalars | other.scalars, self.items | other.items, self.table or other.table)
 
-    def accepts(self, value: Any) -> bool:
+    def accepts(self, value: object) -> bool:
         """Return whether a value of a file is of this type; true is no number, and text is none either."""
         known = [*self.scalars, *([dict[str, Any]] if self.table else [])]
         known += [list[Union[tuple(self.items)]]] if self.items else []  # type: ignore[misc]  # noqa: UP007
@@ -199,7 +200,7 @@ def _along(one: InFile) -> InFile:
     return one | InFile(frozenset({str}), one.scalars - {NoneType})
 
 
-def _check(table: Mapping[str, Any], types: Mapping[str, InFile], where: Callable[[str], str]) -> None:
+def _check(table: Fields, types: Mapping[str, InFile], where: Callable[[str], str]) -> None:
     """Raise if a value is not of its option's type, or an option there twice. Unknown options are told elsewhere."""
     names: dict[str, str] = {}
     for name, value in table.items():

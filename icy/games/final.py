@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -15,14 +15,13 @@ from torch import Tensor
 from icy.core.provenance import git_revision, software
 from icy.core.surroundings import standard_state
 from icy.records.record import as_json
-from icy.training.job import Outcome
+from icy.training.job import Outcome, Replicate
 from icy.training.weights import pack_weights, restore
 
 from .evaluation import language_scores, matching
 from .game_task import GameTask
 from .model import GameModel, make_game_model
 from .playing import Agents, Learned, PlayedTurns, batches, play
-from .runner import GameProgress
 from .spoken import Spoken
 from .turns import TEST, TEST_SEEN, Turns
 
@@ -32,9 +31,32 @@ if TYPE_CHECKING:
 LANGUAGES = "languages"  # folder, beside the records, of what was said in the evaluation
 
 
+@dataclass
+class GameProgress:
+    """One replicate of a stack, and how far it is.
+
+    Attributes:
+        replicate: which.
+        curve: a point per evaluation, as `JobKind.curve` says.
+        best: the best accuracy of an evaluation.
+        best_step: updates made then.
+        weights: what had been learned then.
+        loss: of the last update before an evaluation.
+        seconds: its share of the time, of all sessions.
+    """
+
+    replicate: Replicate
+    curve: list[list[float]] = field(default_factory=list)
+    best: float = -1.0
+    best_step: int = 0
+    weights: dict[str, Tensor] = field(default_factory=dict)
+    loss: float = math.nan
+    seconds: float = 0.0
+
+
 def evaluated(job: GameJob, runner: GameProgress, engine: str, updates: int) -> Outcome:
     """Return the outcome of a training: its best weights, evaluated as a model by itself."""
-    setup, replicate = job.setup, runner.replicate
+    setup, replicate = job.task, runner.replicate
     model = make_game_model(setup, replicate.seed)
     restore(model, {name: value.cpu() for name, value in runner.weights.items()}, setup.model)
     agents = Learned(model.to(job.device).eval(), setup.made_world)
@@ -57,7 +79,7 @@ def packed_model(job: GameJob, runner: GameProgress, updates: int, scores: Mappi
         "model": job.name,
         "grammar": runner.replicate.condition,
         "seed": runner.replicate.seed,
-        "setup": job.setup.config(),
+        "setup": job.task.config(),
         "updates": updates,
         "scores": scores,
         "software": software(),

@@ -1,17 +1,17 @@
-"""Jobs that train agents in multi-target games: one setup, at several seeds and with several kinds of distractors."""
+"""Jobs that train agents in multi-target games: one task, at several seeds and with several kinds of distractors."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import cast
 
 from icy.core.entry import Entry
 from icy.core.text import counted
+from icy.core.types import Choices
 from icy.records.kinds import job_kind
 from icy.records.record import Record
 from icy.training.job import Job, Replicate
-from icy.training.job_cost import ExpectedSteps
 from icy.training.work import Work
 
 from .game_task import IMAGE_AXES, GameTask
@@ -23,13 +23,13 @@ POOLED = 10  # pixels for each position at which a weight of conv4 is used, abou
 
 @dataclass(frozen=True)
 class GameJob(Job):
-    """Training of one setup as a stack of replicates, each a seed with a kind of distractors.
+    """Training of one task as a stack of replicates, each a seed with a kind of distractors.
 
     Attributes:
-        setup: what is trained.
+        task: the agents and their game.
     """
 
-    setup: GameTask
+    task: GameTask
     checkpoints: bool = field(default=True, kw_only=True)
 
     kind = "games"
@@ -37,75 +37,71 @@ class GameJob(Job):
     @property
     def name(self) -> str:
         """Sender and receiver."""
-        return self.setup.model
+        return self.task.model
 
     @property
     def entries(self) -> list[Entry]:
         """World, perception, sender and receiver."""
-        found = list(self.setup.entries.values())
+        found = list(self.task.entries.values())
         return [*super().entries, *found, *(entry.cell for entry in found if entry.cell is not None)]
 
     @property
     def sizes(self) -> dict[str, int]:
         """Numbers of the game that tables and figures show."""
-        setup, turns = self.setup, self.setup.turns
+        task, turns = self.task, self.task.turns
         return {
             "rule_length": turns.rule_length,
             "targets": turns.targets,
             "distractors": turns.distractors,
-            "message_length": setup.message_length,
+            "message_length": task.message_length,
         }
 
-    def config(self, replicate: Replicate) -> dict[str, Any]:
-        """Return all choices that can change the numbers of a training; what is usual stands in `settings` alone."""
-        setup = self.setup
+    def config(self, replicate: Replicate) -> Choices:
+        """Return all choices that can change the numbers of a training; usual settings are in `settings` alone."""
+        task = self.task
         return {
             "model": self.name,
             "grammar": replicate.condition,
             "seed": replicate.seed,
-            "representation": setup.channel,
-            "vocab_size": setup.word_size,
-            "hidden_size": setup.sender_hidden,
-            "world": setup.world,
+            "representation": task.channel,
+            "vocab_size": task.word_size,
+            "hidden_size": task.sender_hidden,
+            "world": task.world,
             **self.sizes,
             "options": self._options(),
-            "settings": {"setup": setup.config()},
+            "settings": {"setup": task.config()},
         }
 
-    def _options(self) -> dict[str, Any]:
+    def _options(self) -> Choices:
         """Return what differs from the preset and has no place of its own in a record."""
-        usual = preset_changes(self.preset, self.setup.world, self.setup.channel)
+        usual = preset_changes(self.preset, self.task.world, self.task.channel)
         nothing = object()
-        return {name: value for name, value in self.setup.changes().items() if usual.get(name, nothing) != value}
+        return {name: value for name, value in self.task.changes().items() if usual.get(name, nothing) != value}
 
     def versions(self, replicate: Replicate) -> dict[str, str]:
         """Return the versions of the kind of job, and of what the agents and their world are made of."""
-        return super().versions(replicate) | {kind: e.full_version for kind, e in self.setup.entries.items()}
+        return super().versions(replicate) | {kind: e.full_version for kind, e in self.task.entries.items()}
 
     def length(self, baseline: float | None) -> int | None:
         """Return the number of updates."""
-        return self.setup.steps
+        return self.task.steps
 
     @property
     def update_cost(self) -> float:
         """Relative cost of an update: parameters, for every object that is seen, and of images for every position."""
-        turns, shape = self.setup.turns, self.setup.made_world.shape
+        turns, shape = self.task.turns, self.task.made_world.shape
         positions = CONVOLUTIONS * math.prod(shape[1:]) / POOLED if len(shape) == IMAGE_AXES else 1
-        return super().update_cost * positions * (turns.targets + turns.distractors) * self.setup.learning.batch_size
+        return super().update_cost * positions * (turns.targets + turns.distractors) * self.task.learning.batch_size
 
     def work(self) -> Work:
         """Count an update of the agents, whose perception of images is most of it."""
-        work: Work = job_kind(self.kind).function("work")(self.setup)
-        images = len(self.setup.made_world.shape) == IMAGE_AXES
+        work: Work = job_kind(self.kind).function("work")(self.task)
+        images = len(self.task.made_world.shape) == IMAGE_AXES
         return replace(work, weight=CONVOLUTIONS) if images else work
 
     def estimate_text(self, steps: str) -> str:
-        """Return what an estimate rests on."""
+        """Return a sentence on the assumptions of an estimate."""
         return f"This is an estimate for {steps} updates of every replicate, with evaluations."
-
-    def expected_steps(self, baseline: float | None) -> ExpectedSteps:
-        """Return the number of updates, which is known."""
-        return ExpectedSteps(self.setup.steps, False)
 
     def rehearse(self, updates: int) -> float:
         """Return the seconds of one update of all replicates."""
@@ -118,7 +114,7 @@ class GameJob(Job):
 
     def summary(self, record: Record) -> str:
         """Return the result of a training in a few words."""
-        found = cast("dict[str, Any]", record)
+        found = cast("Choices", record)
         return (
             f"accuracy {found['accuracy']:.3f}, CBM {found['cbm']:.2f} (chance {found['cbm_floor']:.2f}) after "
             f"{counted(found['steps'], 'update')}"

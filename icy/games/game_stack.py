@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
-from typing import Any, cast
+from typing import cast
 
 import torch
 from jaxtyping import Float
@@ -17,6 +17,7 @@ from icy.core.devices import make_current
 from icy.core.memory import require_allocation
 from icy.core.noise import counter_hash
 from icy.core.streams import stream_key
+from icy.core.types import State
 from icy.training.checkpoints import Checkpoints
 from icy.training.gradient import GradientLearner
 from icy.training.job import Job, Outcome, Reading, Replicate, Report
@@ -24,12 +25,11 @@ from icy.training.learners import make_learner
 from icy.training.lockstep import Lockstep, in_groups
 
 from .evaluation import matching, similarity
-from .final import evaluated
+from .final import GameProgress, evaluated
 from .game_job import GameJob
 from .game_task import IMAGE_AXES, GameTask
 from .model import game_loss, make_game_model
 from .playing import looks, packed, spoken
-from .runner import GameProgress
 from .turns import TEST, TRAINING, VALIDATION, Turns
 
 RESUMED = tuple(f.name for f in fields(GameProgress) if f.name != "replicate")  # what a checkpoint has of each
@@ -59,12 +59,12 @@ class GameStack(Lockstep):
 
     def __init__(self, job: GameJob, replicates: Sequence[Replicate], checkpoints: Checkpoints | None = None) -> None:
         super().__init__(checkpoints)
-        setup, device = job.setup, torch.device(job.device)
-        self.job, self.setup = job, setup
-        self.world, self.device = setup.made_world, device
+        task, device = job.task, torch.device(job.device)
+        self.job, self.task = job, task
+        self.world, self.device = task.made_world, device
         self.runners = [GameProgress(replicate) for replicate in replicates]
         seeds = [r.seed for r in replicates]
-        self.turns = Turns(self.world, [setup.of_turns(r.condition) for r in replicates], seeds, device)
+        self.turns = Turns(self.world, [task.of_turns(r.condition) for r in replicates], seeds, device)
         self.keys = torch.tensor([stream_key(s, "games", "noise") for s in seeds], device=device, dtype=torch.int64)
         self._require_memory(len(seeds))
         self._resume()
@@ -81,14 +81,14 @@ class GameStack(Lockstep):
 
     def _make_learner(self) -> GradientLearner:
         seeds = [runner.replicate.seed for runner in self.runners]
-        learning = self.setup.learning
+        learning = self.task.learning
         settings = TrainingSettings(
             batch_size=learning.batch_size,
             learning_rate=learning.learning_rate,
             clip_norm=learning.clip_norm,
             tf32=learning.tf32,
         )
-        models = {seed: make_game_model(self.setup, seed) for seed in sorted(set(seeds))}
+        models = {seed: make_game_model(self.task, seed) for seed in sorted(set(seeds))}
         sample = looks(self._objects(VALIDATION, 0, 1, 2)[0], self.world)
         how = settings, self.device, sample, self.job.engine, self._looks
         return cast(GradientLearner, make_learner([models[s] for s in seeds], seeds, game_loss, *how))
@@ -105,9 +105,9 @@ class GameStack(Lockstep):
         """Train to the end; yield every replicate as it ends."""
         if not self.updates:
             self._evaluate(report)
-        epoch = self.setup.learning.epoch
-        while self.runners and self.updates < self.setup.steps:
-            self.advance(min(self.setup.steps, (self.updates // epoch + 1) * epoch))
+        epoch = self.task.learning.epoch
+        while self.runners and self.updates < self.task.steps:
+            self.advance(min(self.task.steps, (self.updates // epoch + 1) * epoch))
             yield from self._diverged()
             if self.runners:
                 self._evaluate(report)
@@ -116,7 +116,7 @@ class GameStack(Lockstep):
             yield evaluated(self.job, runner, self.learner.engine, self.updates)
 
     def _update(self, count: int) -> None:
-        size = self.setup.learning.batch_size
+        size = self.task.learning.batch_size
         objects = self._objects(TRAINING, self.updates, count, size)
         steps = torch.arange(self.updates, self.updates + count, device=self.device)
         keys = counter_hash(self.keys, steps[:, None])
@@ -125,7 +125,7 @@ class GameStack(Lockstep):
 
     def labels(self, size: int) -> Float[Tensor, "turn candidate"]:
         """Return 1 for targets and 0 for distractors."""
-        turns = self.setup.turns
+        turns = self.task.turns
         targets = torch.arange(turns.targets + turns.distractors, device=self.device) < turns.targets
         return targets.float().expand(size, -1)
 
@@ -137,7 +137,7 @@ class GameStack(Lockstep):
 
     def _evaluate(self, report: Report | None) -> None:
         """Read accuracy and language of every replicate, and keep what has been learned if it is the best so far."""
-        selected_on = TEST if self.setup.learning.selected_on == "test" else VALIDATION
+        selected_on = TEST if self.task.learning.selected_on == "test" else VALIDATION
         with self.timed():
             read = zip(self.runners, *self._read(selected_on), strict=True)
             for place, (runner, accuracy, language) in enumerate(read):
@@ -150,7 +150,7 @@ class GameStack(Lockstep):
 
     def _read(self, purpose: str) -> tuple[list[float], list[list[float]]]:
         """Return of every replicate the accuracy, and scores of its language: CBM, topsim, and words in use."""
-        size, turns = self.setup.learning.batch_size, self.setup.learning.turns
+        size, turns = self.task.learning.batch_size, self.task.learning.turns
         right: list[Tensor] = []
         words: list[Tensor] = []
         numbers: list[Tensor] = []
@@ -190,7 +190,7 @@ class GameStack(Lockstep):
 
     # -- checkpoints ---------------------------------------------------------------------------------------------------
 
-    def _own(self) -> dict[Replicate, dict[str, Any]]:
+    def _own(self) -> dict[Replicate, State]:
         return {r.replicate: {name: getattr(r, name) for name in RESUMED} for r in self.runners}
 
     def _resume(self) -> None:
@@ -209,12 +209,12 @@ def seconds_per_update(job: GameJob, updates: int) -> float:
     began = time.perf_counter()
     course.advance(1 + max(updates, 1))
     update = (time.perf_counter() - began) / max(updates, 1)
-    scoring = SCORING * job.setup.learning.turns * len(job.replicates)
-    return update * (1 + _evaluations(job.setup) / job.setup.steps) + scoring / job.setup.steps
+    scoring = SCORING * job.task.learning.turns * len(job.replicates)
+    return update * (1 + _evaluations(job.task) / job.task.steps) + scoring / job.task.steps
 
 
-def _evaluations(setup: GameTask) -> float:
+def _evaluations(task: GameTask) -> float:
     """Return how many updates all evaluations take as long as: their turns are played forward alone."""
-    learning = setup.learning
-    count = setup.steps / learning.epoch + FINAL_PLAYS
+    learning = task.learning
+    count = task.steps / learning.epoch + FINAL_PLAYS
     return count * learning.turns / learning.batch_size * FORWARD

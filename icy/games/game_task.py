@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 from icy.core.errors import InvalidSettingError
 from icy.core.fields import checked, differing
 from icy.core.registry import PERCEPTION, SIDES, WORLD, Entry, registry
+from icy.core.types import Choices, Fields
 
 from .settings import GamesLearningSettings
 from .turn_settings import TurnSettings
@@ -46,10 +46,10 @@ class GameTask:
     """
 
     world: str
-    world_options: Mapping[str, Any] = field(default_factory=dict)
+    world_options: Fields = field(default_factory=dict)
     turns: TurnSettings = field(default_factory=TurnSettings)
     channel: str = "qt"
-    channel_options: Mapping[str, Any] = field(default_factory=dict)
+    channel_options: Fields = field(default_factory=dict)
     word_size: int
     message_length: int
     sender: str = "RNNAutoReg:LSTM"
@@ -58,14 +58,14 @@ class GameTask:
     receiver_hidden: int = 40
     sender_sees: str = "targets"
     perception: str = "mlp"
-    sender_options: Mapping[str, Any] = field(default_factory=dict)
-    receiver_options: Mapping[str, Any] = field(default_factory=dict)
-    perception_options: Mapping[str, Any] = field(default_factory=dict)
+    sender_options: Fields = field(default_factory=dict)
+    receiver_options: Fields = field(default_factory=dict)
+    perception_options: Fields = field(default_factory=dict)
     steps: int = 20_000
     learning: GamesLearningSettings = field(default_factory=GamesLearningSettings)
 
     @classmethod
-    def of_config(cls, config: Mapping[str, Any]) -> Self:
+    def of_config(cls, config: Fields) -> Self:
         """Return a task by what `config` gave.
 
         Raises:
@@ -76,7 +76,7 @@ class GameTask:
         rest = {n: value for n, value in config.items() if n not in inner}
         return cls(**{**checked(cls, rest, "part of a training"), **made})
 
-    def config(self) -> dict[str, Any]:
+    def config(self) -> Choices:
         """Return it as JSON has it, without the kind of distractors."""
         found = asdict(self)
         found["turns"].pop("distractor_kind")
@@ -126,7 +126,7 @@ class GameTask:
         """Return what turns are like with a kind of distractors."""
         return replace(self.turns, distractor_kind=distractor_kind)
 
-    def changes(self) -> dict[str, Any]:
+    def changes(self) -> Choices:
         """Return what differs from the usual, by names that users give, where a table has no column for it."""
         usual = GameTask(world=self.world, word_size=self.word_size, message_length=self.message_length)
         turns = differing(self.turns, replace(usual.turns, rule_length=self.turns.rule_length))

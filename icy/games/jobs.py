@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import MISSING, fields, replace
-from typing import Any, cast
+from typing import cast
 
 from icy.core.checks import seed_list, whole_number
 from icy.core.errors import unknown
@@ -12,6 +12,7 @@ from icy.core.fields import checked
 from icy.core.registry import PERCEPTION, SIDES, WORLD, registry
 from icy.core.representations import options_of
 from icy.core.text import names_in
+from icy.core.types import Choices, Fields
 from icy.training.combinations import jobs_of_each
 from icy.training.job import Replicate
 
@@ -46,7 +47,7 @@ def _jobs(spec: GamesSpec) -> list[GameJob]:
     task = _task(spec)
     asked = names_in("distractor_kind", spec.distractor_kind, DISTRACTOR_KINDS)
     kinds = dict.fromkeys(task.of_turns(kind).drawn_distractors for kind in asked)
-    for kind in kinds:  # raises if there are no such turns
+    for kind in kinds:  # raises if a world has no turns of this kind
         Turns(task.made_world, task.of_turns(kind), [0]).batch("training", 0, 1, 1)
     count = sum(weights.numel() for weights in require_fitting_parts(task).parameters())
     replicates = tuple(Replicate(kind, seed) for kind in kinds for seed in seed_list(spec.seeds))
@@ -62,13 +63,14 @@ def with_preset(spec: GamesSpec) -> GamesSpec:
     """
     preset = find_preset(str(spec.preset))
     spec = replace(spec, **{name: v for name, v in preset.items() if "." not in name and not _was_given(spec, name)})
-    inner: dict[str, dict[str, Any]] = {}
+    inner: dict[str, Choices] = {}
     for name, value in preset.items():
         place, _, option = name.partition(".")
         field = {str(spec.world): "world_options", str(spec.channel).lower(): "channel_options"}.get(place, place)
         if option and hasattr(spec, field):
             inner.setdefault(field, {})[option] = value
-    return replace(spec, **{field: {**values, **getattr(spec, field)} for field, values in inner.items()})
+    options: Choices = {field: {**values, **getattr(spec, field)} for field, values in inner.items()}
+    return replace(spec, **options)
 
 
 def _was_given(spec: GamesSpec, name: str) -> bool:
@@ -120,7 +122,7 @@ def _one_of(what: str, given: str, known: Iterable[str]) -> str:
     return given
 
 
-def _check_options(given: Mapping[str, Any], channel: str) -> None:
+def _check_options(given: Fields, channel: str) -> None:
     for name in given:
         if name not in options_of(channel):
             raise unknown(f"attribute of the channel '{channel}'", name, list(options_of(channel)))

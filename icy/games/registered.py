@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
+from icy.core.types import Fields
 from icy.records.kinds import JobKind, register_job_kind
 
 # As in icy.games.evaluation, which would import the metrics.
@@ -15,7 +15,7 @@ LANGUAGE = (
 )
 
 
-def game_conventions(config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def game_conventions(config: Fields) -> dict[str, dict[str, Any]]:
     """Return the conventions of each metric in a record of a game, by the configuration of the record."""
     from .settings import GamesLearningSettings  # imports the metrics
 

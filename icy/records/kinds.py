@@ -12,7 +12,7 @@ Example:
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -20,6 +20,7 @@ from icy.core.entry import JOB, Entry
 from icy.core.lazy import load_object
 from icy.core.plugins import source_digest
 from icy.core.registry import registry
+from icy.core.types import Fields
 
 from .record import Record, config_text
 
@@ -64,22 +65,22 @@ class JobKind:
 
     name: str
     description: str
-    spec: Any
-    jobs: Any
+    spec: str | type | None
+    jobs: Lazy | None
     source: str = ""
-    result: Any = None
-    table: Any = None
+    result: str | type | None = None
+    table: Lazy | None = None
     measures: tuple[str, ...] = ()
     curve: tuple[str, ...] = STEPS_AND_ACCURACY
     noun: str = "results"
     version: int = 1
     row: tuple[str, ...] = ()
-    model: Any = None
+    model: Lazy | None = None
     plot: str = ""
     command: str = ""
     evaluates: str = ""
     counted: str = "updates"
-    conventions: Any = None
+    conventions: Lazy | None = None
     train: Lazy | None = None
     rehearse: Lazy | None = None
     work: Lazy | None = None
@@ -88,7 +89,7 @@ class JobKind:
         """Return one of the functions that the kind was registered with: "jobs", "train", "rehearse" or "work"."""
         return cast("Callable[..., Any]", load_object(getattr(self, name)))
 
-    def conventions_of(self, config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    def conventions_of(self, config: Fields) -> dict[str, dict[str, Any]]:
         """Return the conventions of the metrics among the measures of a record, by its configuration."""
         return {} if self.conventions is None else dict(load_object(self.conventions)(config))
 
@@ -96,7 +97,7 @@ class JobKind:
         """Return the jobs of a spec."""
         return cast("Sequence[Any]", self.function("jobs")(spec))
 
-    def row_key(self, config: Mapping[str, Any]) -> RowKey:
+    def row_key(self, config: Fields) -> RowKey:
         """Return what tells the row of a configuration from all others."""
         names = self.row or [name for name in config if name not in ("grammar", "seed")]
         return config_text({name: config[name] for name in names if name in config})

@@ -40,24 +40,24 @@ def train(job: Job, report: Report | None = None) -> Iterator[Outcome]:
     job = cast(StudyJob, job)
     for replicate in job.replicates:
         began = time.perf_counter()
-        game, result = result_of(job.setup, replicate)
+        game, result = result_of(job.task, replicate)
         seconds = time.perf_counter() - began
-        outcome = _outcome(replicate, game, result, seconds, job.setup.learns)
+        outcome = _outcome(replicate, game, result, seconds, job.task.learns)
         if report is not None:
             report([Reading(replicate, outcome.steps, outcome.accuracy)])
         yield outcome
 
 
-def result_of(setup: StudyTask, replicate: Replicate) -> tuple[StudyGame, Result]:
+def result_of(task: StudyTask, replicate: Replicate) -> tuple[StudyGame, Result]:
     """Play one game, and return its rules and what came of it."""
-    game = _game_of(setup, replicate)
-    return game, PROTOCOL_RESULTS[setup.protocol](setup, game, replicate)
+    game = _game_of(task, replicate)
+    return game, PROTOCOL_RESULTS[task.protocol](task, game, replicate)
 
 
-def _game_of(setup: StudyTask, replicate: Replicate) -> StudyGame:
-    if setup.digest:
-        return games_in(setup.yoked_to, setup.digest)[replicate.seed].game
-    return setup.game_of(replicate.condition, replicate.seed)
+def _game_of(task: StudyTask, replicate: Replicate) -> StudyGame:
+    if task.digest:
+        return games_in(task.yoked_to, task.digest)[replicate.seed].game
+    return task.game_of(replicate.condition, replicate.seed)
 
 
 @lru_cache(maxsize=2)
@@ -84,27 +84,27 @@ def _outcome(replicate: Replicate, game: StudyGame, result: Result, seconds: flo
 # -- protocols ---------------------------------------------------------------------------------------------------------
 
 
-def _played(setup: StudyTask, game: StudyGame, replicate: Replicate) -> Result:
+def _played(task: StudyTask, game: StudyGame, replicate: Replicate) -> Result:
     """Play the game as people do."""
-    player = setup.made()
+    player = task.made()
     state = play(game, player, game.seed).state
     return Result(state.trials, game_measures(game, state), _updates(player))
 
 
-def _converged(setup: StudyTask, game: StudyGame, replicate: Replicate) -> Result:
+def _converged(task: StudyTask, game: StudyGame, replicate: Replicate) -> Result:
     """Learn all cards by heart, then answer the held-out items."""
-    player, cut = setup.made(), False
+    player, cut = task.made(), False
     player.begin(StudySeat(game.settings.content, game.seed))
     order = card_order(game.settings, game.instance, game.seed)
     cards = order[: game.settings.cap]
     values = game.settings.content.values
     for meaning in cards:
         player.learn(divmod(meaning, values), game.codes[meaning])
-    if setup.learns:
+    if task.learns:
         from .players.zoo import ZooPlayer  # imports torch
 
         assert isinstance(player, ZooPlayer)
-        cut = not player.converge(setup.most)
+        cut = not player.converge(task.most)
     held_out = game.instance.held_out or order[game.settings.cap :]
     full = replace(game.new(), cards=len(cards), exposures=tuple(int(m in cards) for m in range(len(game.codes))))
     asked = [game.item(full, example, m, None) for example, m in enumerate(cards)]
@@ -113,13 +113,13 @@ def _converged(setup: StudyTask, game: StudyGame, replicate: Replicate) -> Resul
     return Result(trials, item_measures(trials), _updates(player), cut)
 
 
-def _yoked(setup: StudyTask, game: StudyGame, replicate: Replicate) -> Result:
+def _yoked(task: StudyTask, game: StudyGame, replicate: Replicate) -> Result:
     """Follow another player's game: be shown what it was shown, and asked when it was asked."""
-    player, values = setup.made(), game.settings.content.values
+    player, values = task.made(), game.settings.content.values
     player.begin(StudySeat(game.settings.content, game.seed))
     theirs: list[Trial] = []
     ours: list[Trial] = []
-    for step in evidence(game, _followed(setup, game, replicate).events):
+    for step in evidence(game, _followed(task, game, replicate).events):
         if isinstance(step, Exposure):
             player.learn(step.item, step.code)
         else:
@@ -131,11 +131,11 @@ def _yoked(setup: StudyTask, game: StudyGame, replicate: Replicate) -> Result:
     return Result(tuple(ours), numbers | agreement, _updates(player))
 
 
-def _followed(setup: StudyTask, game: StudyGame, replicate: Replicate) -> PlayedGame:
+def _followed(task: StudyTask, game: StudyGame, replicate: Replicate) -> PlayedGame:
     """Return the game that is followed: one of a file, or one that a simulated player plays now."""
-    if setup.digest:
-        return games_in(setup.yoked_to, setup.digest)[replicate.seed].played()
-    return play(game, player_entry(setup.yoked_to).create(), game.seed)
+    if task.digest:
+        return games_in(task.yoked_to, task.digest)[replicate.seed].played()
+    return play(game, player_entry(task.yoked_to).create(), game.seed)
 
 
 PROTOCOL_RESULTS: Mapping[str, Callable[[StudyTask, StudyGame, Replicate], Result]] = {

@@ -4,13 +4,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 from icy.core.checks import whole_number
 from icy.core.entry import STUDY_PLAYER, Entry
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.registry import registry
 from icy.core.text import counted, names_in
+from icy.core.types import Choices
 from icy.grammars import canonical_name, expand_grammars, grammar_version
 from icy.records.record import Record
 from icy.training.combinations import jobs_of_each
@@ -32,10 +32,10 @@ class StudyJob(Job):
     """Games of one player in one condition; a replicate is a grammar and the number of an instance.
 
     Attributes:
-        setup: who plays, and how.
+        task: who plays, and how.
     """
 
-    setup: StudyTask
+    task: StudyTask
 
     kind = "study"
 
@@ -46,70 +46,70 @@ class StudyJob(Job):
     @property
     def name(self) -> str:
         """Name of the player."""
-        return self.setup.player
+        return self.task.player
 
     @property
     def facts(self) -> dict[str, str]:
         """What rows of one player may differ in."""
-        zoo = {"representation": self.setup.representation} if self.setup.learns else {}
-        return {"dataset": self.setup.game.dataset, "protocol": self.setup.protocol, "preset": self.preset, **zoo}
+        zoo = {"representation": self.task.representation} if self.task.learns else {}
+        return {"dataset": self.task.game.dataset, "protocol": self.task.protocol, "preset": self.preset, **zoo}
 
     @property
     def entries(self) -> list[Entry]:
         """The kind of job, the player with its cell, and the grammars."""
-        entry = self.setup.entry
+        entry = self.task.entry
         names = dict.fromkeys(name for r in self.replicates for name in r.condition.split("+"))
         grammars = [registry.get(name, "grammar") for name in names]
         return [*super().entries, entry, *([entry.cell] if entry.cell else []), *grammars]
 
-    def config(self, replicate: Replicate) -> dict[str, Any]:
+    def config(self, replicate: Replicate) -> Choices:
         """Return all choices that can change the numbers of a game."""
-        setup, content = self.setup, self.setup.game.content
-        zoo = {"hidden_size": setup.hidden, "representation": setup.representation} if setup.learns else {}
-        most = {"most": setup.most} if setup.learns and setup.protocol == CONVERGED else {}
+        task, content = self.task, self.task.game.content
+        zoo = {"hidden_size": task.hidden, "representation": task.representation} if task.learns else {}
+        most = {"most": task.most} if task.learns and task.protocol == CONVERGED else {}
         return {
             "model": self.name,
             "grammar": replicate.condition,
             "seed": replicate.seed,
-            "dataset": setup.game.dataset,
-            "protocol": setup.protocol,
+            "dataset": task.game.dataset,
+            "protocol": task.protocol,
             "meanings": str(content.space),
             "vocab_size": content.vocab_size,
             "word_length": content.word_length,
             **zoo,
             **most,
-            "options": {**setup.options, **self._shown_changes()},
-            "settings": setup.config(),
+            "options": {**task.options, **self._shown_changes()},
+            "settings": task.config(),
         }
 
-    def _shown_changes(self) -> dict[str, Any]:
+    def _shown_changes(self) -> Choices:
         """Return the settings that tables show: those of the game that are not of its preset, and of training."""
-        setup, game = self.setup, self.setup.game
+        task, game = self.task, self.task.game
         usual = StudyGameSettings.of(self.preset, dataset=game.dataset).to_json()
         changed = {f"game.{n}": v for n, v in game.to_json().items() if n != "grammar" and usual[n] != v}
-        yoked = {"yoked_to": Path(setup.yoked_to).name} if setup.protocol == YOKED else {}
-        seed = {"list_seed": setup.list_seed} if setup.list_seed else {}
-        return changed | yoked | seed | (dict(setup.training) if setup.learns else {})
+        yoked = {"yoked_to": Path(task.yoked_to).name} if task.protocol == YOKED else {}
+        seed = {"list_seed": task.list_seed} if task.list_seed else {}
+        return changed | yoked | seed | (dict(task.training) if task.learns else {})
 
     def versions(self, replicate: Replicate) -> dict[str, str]:
         """Return the versions of the kind of job, the player and the grammar."""
-        own = {"model": self.setup.entry.full_version, "grammar": grammar_version(replicate.condition)}
+        own = {"model": self.task.entry.full_version, "grammar": grammar_version(replicate.condition)}
         return super().versions(replicate) | own
 
     def length(self, baseline: float | None) -> int | None:
         """Return the number of updates, or of items, as far as it is known."""
-        if self.setup.protocol == CONVERGED:
+        if self.task.protocol == CONVERGED:
             return None
-        examples = self.setup.game.examples
-        return examples * self.setup.updates if self.setup.learns else examples
+        examples = self.task.game.examples
+        return examples * self.task.updates if self.task.learns else examples
 
     def expected_steps(self, baseline: float | None) -> ExpectedSteps:
         """Return the number of updates, or of items."""
-        return ExpectedSteps(self.length(None) or self.setup.most, False)
+        return ExpectedSteps(self.length(None) or self.task.most, False)
 
     def summary(self, record: Record) -> str:
         """Return the result of a game in a few words."""
-        after = counted(record["steps"], "update" if self.setup.learns else "item")
+        after = counted(record["steps"], "update" if self.task.learns else "item")
         return f"held-out {record['accuracy']:.2f} after {after}"
 
 
@@ -147,15 +147,15 @@ def _jobs(spec: StudySpec) -> list[StudyJob]:
     return [StudyJob(task, replicates=tuple(replicates), parameters=_parameters(task), preset=str(spec.preset))]
 
 
-def _replicates_in(setup: StudyTask, grammars: Iterable[str]) -> list[Replicate]:
+def _replicates_in(task: StudyTask, grammars: Iterable[str]) -> list[Replicate]:
     """Return the games of a file that are of the condition; their numbers are those of the lines."""
     found = [
         Replicate(log.game.settings.grammar, number)
-        for number, log in enumerate(read_logs(setup.yoked_to))
-        if log.game.settings.dataset == setup.game.dataset and log.game.settings.grammar in set(grammars)
+        for number, log in enumerate(read_logs(task.yoked_to))
+        if log.game.settings.dataset == task.game.dataset and log.game.settings.grammar in set(grammars)
     ]
     if not found:
-        raise InvalidSettingError(f"'{setup.yoked_to}' holds no game of {setup.game.dataset} in these grammars.")
+        raise InvalidSettingError(f"'{task.yoked_to}' holds no game of {task.game.dataset} in these grammars.")
     return found
 
 
@@ -190,16 +190,16 @@ def _yoked_to(given: str) -> tuple[str, str]:
     return registry.get(given, STUDY_PLAYER).name, ""
 
 
-def _parameters(setup: StudyTask) -> dict[str, int]:
+def _parameters(task: StudyTask) -> dict[str, int]:
     """Count the parameters of a sender, which shows as well that the player can be made.
 
     Raises:
         IcyError: it cannot.
     """
-    player = setup.made()
-    if not setup.learns:
+    player = task.made()
+    if not task.learns:
         return {"true": 0, "published": 0}
     from .players.zoo import ZooPlayer  # imports torch
 
     assert isinstance(player, ZooPlayer)
-    return player.parameters(setup.game.content)
+    return player.parameters(task.game.content)

@@ -1,12 +1,11 @@
 """What tells one row of simulated games from another: the player, the condition, and how it is played."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from icy.config.settings import settings_for
 from icy.core.entry import STUDY_PLAYER, Entry
 from icy.core.registry import registry
+from icy.core.types import Choices, Fields
 
 from .game import StudyGame, StudyGameSettings, instance_of
 from .game.instances import person_seed
@@ -51,12 +50,12 @@ class StudyTask:
     list_seed: int = 0
     yoked_to: str = ""
     digest: str = ""
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Fields = field(default_factory=dict)
     hidden: int = 128
     representation: str = "soft"
     updates: int = 20
     most: int = 20_000
-    training: Mapping[str, Any] = field(default_factory=dict)
+    training: Fields = field(default_factory=dict)
 
     @property
     def entry(self) -> Entry:
@@ -85,7 +84,7 @@ class StudyTask:
         return ZooPlayer(self.entry, ZooSettings(*sizes, per_card, training, dict(self.options)))
 
     @property
-    def _changes(self) -> dict[str, Any]:
+    def _changes(self) -> Choices:
         return {name: value for name, value in self.training.items() if name != "batch_size"}
 
     def game_of(self, grammar: str, number: int) -> StudyGame:
@@ -97,7 +96,7 @@ class StudyTask:
         """Return the seed of the person who plays an instance, the same for every player and grammar."""
         return person_seed(self.game.dataset, number, self.list_seed)
 
-    def config(self) -> dict[str, Any]:
+    def config(self) -> Choices:
         """Return what a record keeps beside the columns of its own."""
         game = {name: value for name, value in self.game.to_json().items() if name not in ("dataset", "grammar")}
         yoked = {"yoked_to": self.digest or self.yoked_to} if self.protocol == YOKED else {}

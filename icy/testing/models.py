@@ -23,7 +23,7 @@ from icy.training.engine import make_model, representation_of
 from icy.training.gradient import Loss
 from icy.training.learners import Learner, accuracy, supervised_loss
 from icy.training.probabilities import are_probabilities, sentence_on
-from icy.training.probe_job import Task
+from icy.training.tasks import Task
 
 from . import modules
 from .cases import (

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 from torch import Tensor
 
 from icy.core.errors import StoreError
+from icy.core.types import Choices, Fields
 from icy.records.long_table import SYNONYMS
 from icy.records.pack import file_in
 from icy.records.record import Record, model_file
@@ -34,7 +35,7 @@ class SavedModel:
     kind: ClassVar[str]  # of the jobs
     what: ClassVar[str]  # they train, as messages call it
 
-    card: Mapping[str, Any]
+    card: Fields
     source: tuple[Path, str]
     apart: str = ""
 
@@ -92,13 +93,13 @@ class SavedModel:
         return found[0]
 
 
-def _card(record: Record) -> dict[str, Any]:
+def _card(record: Record) -> Choices:
     return {name: record.get(name) for name in NAMED} | {"setup": record["config"]["settings"]["setup"]}
 
 
-def facts_of_card(card: Mapping[str, Any]) -> Facts:
+def facts_of_card(card: Fields) -> Facts:
     """Return the facts of a card by the names of `icy.records.saved_models.facts_of`, inner ones included."""
-    found: dict[str, Any] = {}
+    found: Choices = {}
     for name, value in card.items():
         found |= facts_of_card(value) if isinstance(value, Mapping) else {name: value}
     found |= {own: found[name] for name, own in SYNONYMS.items() if name in found and own not in found}

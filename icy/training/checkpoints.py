@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import torch
 
@@ -18,6 +18,7 @@ from icy.core.errors import IncompatibleError, StoreError, what_and_where
 from icy.core.files import write_atomically
 from icy.core.memory import out_of_memory
 from icy.core.text import counted, listed
+from icy.core.types import State
 from icy.records.store import CHECKPOINTS, RECORDS, STALE_SECONDS
 
 from .job import Job, Replicate
@@ -71,7 +72,7 @@ class Checkpoint:
         """Whether it is time for one: twice a minute, unless they take too long."""
         return self.used and self._pace.due
 
-    def save(self, state: dict[str, Any]) -> None:
+    def save(self, state: State) -> None:
         """Leave a state of tensors, numbers, text and lists and dicts of these, whole or not at all.
 
         A training that cannot leave one goes on without.
@@ -84,12 +85,12 @@ class Checkpoint:
             except StoreError as error:
                 log.warning("No checkpoint of %s: %s", self.label, error)
 
-    def load(self) -> dict[str, Any] | None:
+    def load(self) -> State | None:
         """Return the state that was left, with its tensors on the CPU; None if there is none that can be read."""
         if not self.used or not self.path.exists():
             return None
         try:
-            state: dict[str, Any] = torch.load(self.path, map_location="cpu", weights_only=True)
+            state: State = torch.load(self.path, map_location="cpu", weights_only=True)
         except Exception as error:  # of whatever kind: what was half done is then done again
             damage = f"it is damaged ({type(error).__name__})"
             self.refuse(error if out_of_memory(error) else StoreError(damage))
@@ -121,7 +122,7 @@ class Resumed(Generic[L]):
 
     learner: L
     updates: int = 0
-    own: list[dict[str, Any]] = field(default_factory=list)
+    own: list[State] = field(default_factory=list)
 
 
 class Checkpoints:
@@ -135,7 +136,7 @@ class Checkpoints:
 
     def __init__(self, job: Job | None = None) -> None:
         self._of: dict[Replicate, Checkpoint] = {}
-        self._known: dict[Replicate, dict[str, Any]] = {}
+        self._known: dict[Replicate, State] = {}
         self._job, self._used, self._pace = job, job is not None and job.checkpoints, _Pace()
         if job is None:
             return
@@ -165,7 +166,7 @@ class Checkpoints:
         """Return the updates after which a replicate goes on."""
         return self._known[replicate][UPDATES] if replicate in self._known else 0
 
-    def save(self, learner: Learner, updates: int, own: Mapping[Replicate, dict[str, Any]]) -> None:
+    def save(self, learner: Learner, updates: int, own: Mapping[Replicate, State]) -> None:
         """Leave a checkpoint of every replicate of a stack.
 
         Args:
@@ -214,7 +215,7 @@ class Checkpoints:
         self._of[replicate].forget()
 
 
-def _read(one: Checkpoint) -> dict[str, Any] | None:
+def _read(one: Checkpoint) -> State | None:
     """Return the state of a replicate of a stack, if there is one that this version of icy left."""
     state = one.load()
     if state is not None and not (isinstance(state, dict) and state.get("format") == FORMAT):
@@ -223,7 +224,7 @@ def _read(one: Checkpoint) -> dict[str, Any] | None:
     return state
 
 
-def _ahead_of_baselines(job: Job, known: Mapping[Replicate, dict[str, Any]]) -> set[Replicate]:
+def _ahead_of_baselines(job: Job, known: Mapping[Replicate, State]) -> set[Replicate]:
     """Return the replicates that are further than a baseline they wait for."""
     waiting = {r.seed: r for r in job.replicates if job.is_baseline(r) and r.seed not in job.baselines}
     updates = {seed: known.get(baseline, {}).get(UPDATES, 0) for seed, baseline in waiting.items()}

@@ -21,7 +21,7 @@ NUMBERS = {  # axes of whole numbers
     "word_length": "word length",
     "hidden": "hidden size",
     **{name: name.replace("_", " ") for name in ("rule_length", "targets", "word_size", "message_length")},
-    **{name: name for name in ("shots", "samples", "distractors", "most")},
+    **{name: f"setting {name}" for name in ("shots", "samples", "distractors", "most")},
 }
 FROM_ZERO = ("distractors",)  # axes among them with 0
 

@@ -15,6 +15,7 @@ from icy.core.devices import make_current
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.representations import VOCABULARY, WITH_START, Representation, get_representation, without_start
 from icy.core.streams import stream_key
+from icy.core.types import State
 from icy.models.creation import create
 from icy.records.record import FAILURES
 
@@ -291,7 +292,7 @@ class Run(Lockstep):
 
     # -- checkpoints ---------------------------------------------------------------------------------------------------
 
-    def _own(self) -> dict[Replicate, dict[str, Any]]:
+    def _own(self) -> dict[Replicate, State]:
         return {r: {"checked": self.checked, **{n: getattr(self, n).get(r) for n in RESUMED}} for r in self.active}
 
     def _resume(self) -> None:

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from icy.config.settings import TrainingSettings
 from icy.core.noise import Noise
+from icy.core.types import State
 
 from .cuda_graphs import CapturedCall, CapturedUpdates, PlainUpdates
 from .optimizers import Adam, OfTorch
@@ -202,7 +203,7 @@ class GradientLearner:
         """Return the loss of each replicate at the last update."""
         return self._last
 
-    def state(self, place: int) -> dict[str, Any]:
+    def state(self, place: int) -> State:
         """Return a copy of all that the training of the replicate at a place goes on from, for `resume`."""
         moments = {
             moment: {name: view[place].clone() for name, view in self._stack.views(flat).items()}
@@ -213,7 +214,7 @@ class GradientLearner:
         steps = copy.deepcopy(self._optimizer.steps)
         return {"weights": self.weights(place), "moments": moments, "steps": steps, "random": random}
 
-    def resume(self, states: Sequence[dict[str, Any]]) -> None:
+    def resume(self, states: Sequence[State]) -> None:
         """Go on from what `state` returned of each replicate, after as many updates of each."""
         whole = [states[at] for at in with_copies(range(self._count), self._copies)]
         for place, state in enumerate(whole):

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import traceback
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Number
 from typing import Any, cast
@@ -19,6 +18,7 @@ from icy.core.errors import IcyError, InvalidSettingError, SurroundingsError, wh
 from icy.core.memory import out_of_memory
 from icy.core.provenance import device_name, git_revision, now, software
 from icy.core.text import counted, listed
+from icy.core.types import Fields
 from icy.records.check import config_fault
 from icy.records.kinds import STEPS_AND_ACCURACY, job_kind
 from icy.records.record import CROSSINGS, INTERRUPTED, Record, as_json, value_of
@@ -28,8 +28,8 @@ from .outcomes import Outcome, Reading, Replicate, Report
 
 __all__ = ["Job", "Outcome", "Reading", "Replicate", "Report", "check_config"]
 
-IDENTITY = ("model", "grammar", "seed", "settings", "options")  # of a configuration: what no fact tells
-# Fields of records that neither a configuration nor the extra numbers of an outcome may overwrite.
+IDENTITY = ("model", "grammar", "seed", "settings", "options")  # of a configuration: all names that are not facts
+# Fields of records that a configuration or the extra numbers of an outcome cannot overwrite.
 RESERVED = {
     *("key", "config", "kind", "side", "measure", "value", "preset", "parameters", "failed", "reason", "error"),
     *("traceback", "accuracy", "baseline_steps", "curve", "engine", "seconds", "versions", "git", "device"),
@@ -62,12 +62,12 @@ class Job(JobCost):
 
     @property
     def measure(self) -> str:
-        """What `value` is in tables."""
+        """Name of the number in the column `value`."""
         return "accuracy"
 
     @property
     def facts(self) -> dict[str, str]:
-        """What rows of one name may differ in."""
+        """The settings that distinguish rows of one name."""
         config = self.config(self.any_replicate)
         return {name: str(value) for name, value in config.items() if name not in IDENTITY}
 
@@ -80,7 +80,7 @@ class Job(JobCost):
         return phase or None
 
     def waiting_text(self) -> str:
-        """Return what it is doing while its length is not known."""
+        """Return a phrase for the time in which its length is not known."""
         return "training"
 
     def limit_text(self) -> str:
@@ -88,11 +88,11 @@ class Job(JobCost):
         return "about"
 
     def estimate_text(self, steps: str) -> str:
-        """Return what an estimate rests on, given the steps that it supposes."""
+        """Return a sentence on the assumptions of an estimate, given its number of steps."""
         return f"This is an estimate for {steps} updates of every replicate."
 
     def conditions_text(self) -> str | None:
-        """Return a sentence on what its replicates are trained on, if it says more than the row's name."""
+        """Return a sentence on the conditions of its replicates, if it says more than the row's name."""
         return None
 
     def summary(self, record: Record) -> str:
@@ -135,7 +135,7 @@ class Job(JobCost):
         return _record_of(self, replicate, failed=True, reason=reason, error=sentence, traceback=trace)
 
 
-def _record_of(job: Job, replicate: Replicate, extra: Mapping[str, Any] | None = None, **result: Any) -> Record:
+def _record_of(job: Job, replicate: Replicate, extra: Fields | None = None, **result: Any) -> Record:
     kind, config, extra = job_kind(job.kind), job.config(replicate), extra or {}
     if wrong := sorted(({*RESERVED, "steps"} - set(kind.measures)) & set(extra)):
         raise IcyError(f"A result of a job of kind '{job.kind}' cannot hold {listed(wrong)} beside the outcome.")

@@ -5,13 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from icy.config.settings import ENGINES
 from icy.core import native
 from icy.core.entry import JOB, Entry
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.registry import registry
+from icy.core.types import Choices
 from icy.records.kinds import RowKey, job_kind
 from icy.records.record import MODELS, Record, record_key
 
@@ -25,16 +26,16 @@ class JobTraining(ABC):
     """The part of a job that determines its numbers: replicates, configuration, versions and training; see `Job`.
 
     Attributes:
-        replicates: what to train.
-        baselines: steps of the baseline by seed, where they are known; for a baseline that failed, the reason.
+        replicates: the replicates to train.
+        baselines: steps of the baseline by seed, for baselines on file; for one that failed, the reason.
         device: "cpu", "cuda", ...
         engine: how replicates are stacked; one of ENGINES.
         folder: the results folder.
         parameters: numbers of parameters by convention, for the record.
         preset: name that the settings started from, for the record.
-        keep_models: whether the weights of every replicate are kept beside its record.
-        checkpoints: whether trainings leave checkpoints in the results folder and go on from them, so that what was
-            killed loses seconds; a kind whose trainer does so has True as its default.
+        keep_models: whether the weights of every replicate are saved next to its record.
+        checkpoints: whether trainings leave checkpoints in the results folder and continue from them, so that a
+            killed run loses seconds; a kind whose trainer does so has True as its default.
     """
 
     replicates: tuple[Replicate, ...] = ()
@@ -58,7 +59,7 @@ class JobTraining(ABC):
         return [registry.get(self.kind, JOB)]
 
     @abstractmethod
-    def config(self, replicate: Replicate) -> dict[str, Any]:
+    def config(self, replicate: Replicate) -> Choices:
         """Return all choices that can change the numbers of a replicate: `model`, `grammar`, `seed` and others."""
 
     def versions(self, replicate: Replicate) -> dict[str, str]:
@@ -71,7 +72,7 @@ class JobTraining(ABC):
 
     @property
     def row(self) -> RowKey:
-        """What tells this job's row from the others of a plan."""
+        """The part of the configuration that distinguishes this row from other rows of a plan."""
         return job_kind(self.kind).row_key(self.config(self.any_replicate))
 
     @property

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Self
 
 from icy.config.protocols import BASELINE, SCRATCH, EndToEndProtocol, Protocol
 from icy.config.settings import TrainingSettings
 from icy.core.registry import Entry, registry
 from icy.core.text import counted
+from icy.core.types import Choices
 from icy.grammars import shared_language
 from icy.languages.language import Language
 from icy.languages.names import is_language, language_file
 
 from .job import Job, Outcome, Replicate
+from .job_training import JobTraining
 from .tasks import PairTask, Task
 
 
@@ -107,12 +109,12 @@ class LanguageJob(Job):
         given = self.languages.get(replicate.condition)
         return {} if given is None else {language_file(replicate.condition): given.to_bytes()}
 
-    def joined(self, other: Job) -> Self:
+    def joined(self, other: JobTraining) -> Self:
         """Return the job with the replicates and the languages of another too."""
         languages = {**self.languages, **getattr(other, "languages", {})}
         return replace(self, replicates=super().joined(other).replicates, languages=languages)
 
-    def task_config(self, replicate: Replicate) -> dict[str, Any]:
+    def task_config(self, replicate: Replicate) -> Choices:
         """Return the part of a configuration that says what is trained on what."""
         task = self.task
         return {

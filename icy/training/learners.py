@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from icy.config.settings import TrainingSettings
 from icy.core.errors import IncompatibleError
 from icy.core.representations import Representation
+from icy.core.types import State
 from icy.models.base import MemoryModel
 
 from .cuda_graphs import choose_issue
@@ -69,10 +70,10 @@ class Learner(Interface):
     def losses(self) -> Tensor | None:
         """Return the loss [replicate] at the last update, or None."""
 
-    def state(self, place: int) -> dict[str, Any]:
+    def state(self, place: int) -> State:
         """Return a copy of all that the training of the replicate at a place goes on from, for `resume`."""
 
-    def resume(self, states: Sequence[dict[str, Any]]) -> None:
+    def resume(self, states: Sequence[State]) -> None:
         """Go on from what `state` returned of each replicate, after as many updates of each."""
 
     def keep(self, which: list[int]) -> None:
@@ -254,11 +255,11 @@ class MemoryLearner:
         """Return None: there is no loss."""
         return None
 
-    def state(self, place: int) -> dict[str, Any]:
+    def state(self, place: int) -> State:
         """Return what is stored, for `resume`."""
         return self.weights(place)
 
-    def resume(self, states: Sequence[dict[str, Any]]) -> None:
+    def resume(self, states: Sequence[State]) -> None:
         """Go on from what `state` returned of each replicate.
 
         Raises:

@@ -7,7 +7,9 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TypeVar
+
+from icy.core.types import State
 
 from .checkpoints import Checkpoints, sweep_checkpoints
 from .job import Job, Outcome, Replicate
@@ -94,5 +96,5 @@ class Lockstep(ABC):
         """Share time out among the replicates."""
 
     @abstractmethod
-    def _own(self) -> Mapping[Replicate, dict[str, Any]]:
+    def _own(self) -> Mapping[Replicate, State]:
         """Return what each replicate goes on from beside its learner, in their order."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -13,6 +12,7 @@ from icy.core import native
 from icy.core.errors import IncompatibleError
 from icy.core.native.arguments import address
 from icy.core.representations import WITH_START, Answering, Discrete, Gumbel, Soft
+from icy.core.types import State
 from icy.models.native import calls
 from icy.models.native.builder import NotNativeError
 from icy.models.native.program import Layout, Program
@@ -123,12 +123,12 @@ class NativeLearner:
         """Return the loss of each replicate at the last update."""
         return self._last
 
-    def state(self, place: int) -> dict[str, Any]:
+    def state(self, place: int) -> State:
         """Return a copy of all that the training of the replicate at a place goes on from, for `resume`."""
         moments = [self._named(moment[place]) for moment in self._moments]
         return {"weights": self.weights(place), "moments": moments, "steps": self._updates}
 
-    def resume(self, states: Sequence[dict[str, Any]]) -> None:
+    def resume(self, states: Sequence[State]) -> None:
         """Go on from what `state` returned of each replicate, after as many updates of each."""
         layout = self._training.layout
         vectors = [[state["weights"], *state["moments"]] for state in states]

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from icy.config.settings import OPTIMIZERS
+from icy.core.types import State
 
 BETAS = 0.9, 0.999  # of the moving averages of the gradient and of its square
 EPSILON = 1e-8
@@ -86,11 +87,11 @@ class OfTorch:
         return {name: part for name, part in self._state.items() if self._is_vector(part)}
 
     @property
-    def steps(self) -> dict[str, Any]:
+    def steps(self) -> State:
         return {name: part for name, part in self._state.items() if not self._is_vector(part)}
 
     @property
-    def _state(self) -> dict[str, Any]:
+    def _state(self) -> State:
         return dict(self._optimizer.state.get(self._vector, {}))
 
     def _is_vector(self, part: Any) -> bool:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+from icy.core.types import Fields
 from icy.records.record import FAILURES
 
 
@@ -63,11 +65,11 @@ class Outcome:
     reason: str
     steps: int
     accuracy: float
-    curve: Sequence[Sequence[float | None]] = ()
+    curve: Sequence[Sequence[Any]] = ()
     engine: str = ""
     seconds: float = 0.0
     baseline_steps: int | None = None
-    extra: Mapping[str, object] = field(default_factory=dict)
+    extra: Fields = field(default_factory=dict)
     error: str | None = None
     files: Mapping[str, bytes] = field(default_factory=dict)
     crossing: float | None = None

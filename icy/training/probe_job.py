@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from icy.config.protocols import Protocol
 from icy.config.settings import TrainingSettings
 from icy.core.errors import InvalidSettingError
 from icy.core.registry import Entry
 from icy.core.text import counted
+from icy.core.types import Choices
 from icy.grammars import grammar_version
 from icy.languages.language import Language
 from icy.languages.splits import Split
@@ -56,7 +56,7 @@ class ProbeJob(LanguageJob):
         entry = self.task.entry
         return [entry, *([entry.cell] if entry.cell else []), *super().entries]
 
-    def config(self, replicate: Replicate) -> dict[str, Any]:
+    def config(self, replicate: Replicate) -> Choices:
         """Return all choices that can change the numbers of a replicate."""
         settings = self.settings.under(self.task.representation)
         if self.protocol.max_updates is not None:

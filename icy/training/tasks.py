@@ -1,19 +1,18 @@
-"""Tasks: what one row of probes or of end-to-end runs trains, over a space of meanings, in a representation."""
+"""Tasks: the model or the pair of one row, with its space of meanings and its representation."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from icy.config.settings import TrainingSettings
 from icy.core.registry import Entry
+from icy.core.types import Fields
 from icy.languages.meanings import MeaningSpace
 
 
 @dataclass(frozen=True)
 class Task:
-    """What one row trains: a model, over a space, in a representation.
+    """The model of one row of probes, its space and its representation.
 
     Attributes:
         entry: the model's registry entry.
@@ -32,7 +31,7 @@ class Task:
     word_length: int = 4
     hidden_size: int = 128
     representation: str = "soft"
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Fields = field(default_factory=dict)
     paired: bool = False
 
     @property
@@ -75,7 +74,7 @@ class PairEntry:
 
 @dataclass(frozen=True)
 class PairTask:
-    """What one row of an end-to-end run trains.
+    """The pair of one row of an end-to-end run, its space and its representation.
 
     Attributes:
         entry: sender and receiver.
@@ -96,8 +95,8 @@ class PairTask:
     hidden_size: int = 128
     representation: str = "soft"
     pretrain_representation: str = "soft"
-    sender_options: Mapping[str, Any] = field(default_factory=dict)
-    receiver_options: Mapping[str, Any] = field(default_factory=dict)
+    sender_options: Fields = field(default_factory=dict)
+    receiver_options: Fields = field(default_factory=dict)
 
     side = "pair"
 
@@ -107,7 +106,7 @@ class PairTask:
         return self.space.attributes * self.word_length
 
     @property
-    def options(self) -> Mapping[str, Any]:
+    def options(self) -> Fields:
         """The options of both, each with its side."""
         sides = ("sender", self.sender_options), ("receiver", self.receiver_options)
         return {f"{side}.{name}": value for side, options in sides for name, value in options.items()}

@@ -6,19 +6,19 @@ import json
 import struct
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from icy.core.errors import StoreError
+from icy.core.types import Choices, Fields
 from icy.models.base import MemoryModel
 from icy.records.record import Record
 
 CARD = "icy"  # name of the card among the metadata of a file
 
 
-def pack_weights(weights: Mapping[str, Tensor], card: Mapping[str, Any] | None = None) -> bytes:
+def pack_weights(weights: Mapping[str, Tensor], card: Fields | None = None) -> bytes:
     """Return tensors by name as the content of a .safetensors file.
 
     Args:
@@ -31,7 +31,7 @@ def pack_weights(weights: Mapping[str, Tensor], card: Mapping[str, Any] | None =
     return save({name: value.detach().cpu().contiguous().clone() for name, value in weights.items()}, metadata)
 
 
-def card_of(content: bytes) -> dict[str, Any]:
+def card_of(content: bytes) -> Choices:
     """Return what the content of a .safetensors file says of itself; empty if that is nothing.
 
     Raises:
@@ -47,7 +47,7 @@ def card_of(content: bytes) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def card_of_file(path: Path, what: str) -> dict[str, Any]:
+def card_of_file(path: Path, what: str) -> Choices:
     """Return the card of a .safetensors file of what a job with a `setup` has trained.
 
     Args:

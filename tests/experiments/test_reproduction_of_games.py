@@ -26,17 +26,17 @@ def planned(table: str, only: str = "", **given: Any) -> list[Any]:
 @pytest.mark.slow
 def test_rows_are_found_by_name_and_trained_as_published() -> None:
     (job,) = planned("cbm24/table1", "thing-qt-l4")
-    setup = job.setup
+    setup = job.task
     assert (setup.channel, setup.word_size, setup.message_length, setup.turns.targets) == ("qt", 6, 4, 20)
     assert (setup.steps, setup.learning.unmatched, job.preset) == (400_000, "assigned", "published")
     assert [r.condition for r in job.replicates] == ["near"] * 3
     jobs = planned("cbm24/table3", "thing-*-d64", seeds=1, settings=SHORT)
-    assert [(j.setup.channel, j.setup.message_length, j.setup.turns.targets, j.setup.steps) for j in jobs] == [
+    assert [(j.task.channel, j.task.message_length, j.task.turns.targets, j.task.steps) for j in jobs] == [
         ("gs", 4, 8, 6), ("gs", 1, 8, 6), ("qt", 4, 8, 6), ("qt", 1, 8, 6),
     ]  # fmt: skip
     (quick,) = planned("cbm24/table1", quick=True)
-    assert (quick.setup.steps, len(quick.replicates)) == (1000, 1)
-    assert (quick.setup.world, quick.setup.turns.rule_length) == ("thing", 1)  # the fastest row
+    assert (quick.task.steps, len(quick.replicates)) == (1000, 1)
+    assert (quick.task.world, quick.task.turns.rule_length) == ("thing", 1)  # the fastest row
 
 
 @pytest.mark.parametrize(("only", "why"), [("thing-qt-l5", "did you mean thing-qt-l"), ("FC2L", "FC2L")])

@@ -39,7 +39,7 @@ def learned(seeds: list[int], kinds: str = "auto", **given: Any) -> dict[Replica
     asked = {**TINY, **given, "settings": FEW, "seeds": seeds, "distractor_kind": kinds}
     (job,) = game_jobs(GamesSpec.asked(**asked))
     course = GameStack(job, job.replicates)
-    course.advance(job.setup.steps)
+    course.advance(job.task.steps)
     return {runner.replicate: course.learner.weights(place) for place, runner in enumerate(course.runners)}
 
 

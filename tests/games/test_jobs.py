@@ -30,12 +30,12 @@ def only(**given: Any) -> GameJob:
 
 
 def test_the_usual_game_is_that_of_the_paper() -> None:
-    setup = only().setup
+    setup = only().task
     assert (setup.world, setup.channel, setup.word_size, setup.message_length) == ("thing", "qt", 6, 1)
     assert (setup.turns.targets, setup.turns.distractors, setup.learning.batch_size) == (20, 20, 10)
     assert (setup.sender_hidden, setup.receiver_hidden, setup.learning.learning_rate) == (60, 40, 5e-4)
     assert setup.changes() == {}
-    assert only(channel="gs", rule_length=4).setup.word_size == 50
+    assert only(channel="gs", rule_length=4).task.word_size == 50
 
 
 @pytest.mark.parametrize(
@@ -49,10 +49,10 @@ def test_words_are_enough_for_all_concepts(channel: str, concepts: int, width: i
 def test_what_is_several_becomes_rows_and_seeds_and_distractors_one_stack() -> None:
     found = jobs(channel=["gs", "qt"], rule_length="1,4", targets=[5, 8], distractor_kind=["near", "auto", "uniform"])
     assert len(found) == 8
-    assert {(job.setup.channel, job.setup.turns.rule_length, job.setup.turns.targets) for job in found} == {
+    assert {(job.task.channel, job.task.turns.rule_length, job.task.turns.targets) for job in found} == {
         (channel, length, targets) for channel in ("gs", "qt") for length in (1, 4) for targets in (5, 8)
     }
-    assert all(job.setup.turns.distractors == job.setup.turns.targets for job in found)
+    assert all(job.task.turns.distractors == job.task.turns.targets for job in found)
     for job in found:
         kinds = [r.condition for r in job.replicates]
         assert kinds == ["near"] * 3 + ["uniform"] * 3
@@ -63,7 +63,7 @@ def test_a_setup_is_made_again_of_its_configuration() -> None:
     job = only(**{n: v for n, v in TINY.items() if n != "workers"}, settings={"epoch": 5}, game={"held_out": 0.25})
     config = job.config(job.replicates[0])
     again = GameTask.of_config(config["settings"]["setup"])
-    assert again.config() == job.setup.config()
+    assert again.config() == job.task.config()
     assert config["options"] == {
         "world.attributes": 3, "world.values": 4, "sender_hidden": 8, "receiver_hidden": 8, "held_out": 0.25,
         "epoch": 5,
@@ -85,25 +85,25 @@ def test_a_record_has_a_row_in_the_long_table() -> None:
 
 def test_published_departs_by_name_and_only_where_it_applies() -> None:
     gs, qt = jobs(preset="published", channel=["gs", "qt"], rule_length=4)
-    assert (gs.setup.steps, gs.setup.word_size, gs.setup.words) == (400_000, 50, 49)
-    assert gs.setup.channel_options == {}
-    assert qt.setup.channel_options == {"normalise": "batch"}
-    assert (qt.setup.words, qt.setup.learning.selected_on, qt.setup.learning.unmatched) == (6, "test", "assigned")
+    assert (gs.task.steps, gs.task.word_size, gs.task.words) == (400_000, 50, 49)
+    assert gs.task.channel_options == {}
+    assert qt.task.channel_options == {"normalise": "batch"}
+    assert (qt.task.words, qt.task.learning.selected_on, qt.task.learning.unmatched) == (6, "test", "assigned")
     assert qt.config(qt.replicates[0])["options"] == {}  # all of it is the preset's
-    assert only(preset="published", channel="gs").setup.words == 50  # a message of one word has no end
+    assert only(preset="published", channel="gs").task.words == 50  # a message of one word has no end
 
 
 def test_what_is_asked_for_goes_before_the_preset() -> None:
     options = {"preset": "published", "channel_options": {"normalise": "sigmoid"}, "settings": {"unmatched": "matched"}}
-    setup = only(**options, steps=50, rule_length=4).setup
+    setup = only(**options, steps=50, rule_length=4).task
     assert (setup.steps, setup.channel_options, setup.learning.unmatched) == (50, {"normalise": "sigmoid"}, "matched")
-    assert only(preset="mugoodman21/concept", steps=20_000, targets=20, quick=False).setup.turns.targets == 20
+    assert only(preset="mugoodman21/concept", steps=20_000, targets=20, quick=False).task.turns.targets == 20
 
 
 @pytest.mark.parametrize("name", [name for name in PRESETS if name.startswith("mugoodman21/")])
 def test_the_games_of_mu_and_goodman(name: str) -> None:
     given = {"world_options": {"canvas": 16}, "sender_hidden": 8, "receiver_hidden": 8}
-    setup = only(preset=name, **given).setup
+    setup = only(preset=name, **given).task
     assert (setup.world, setup.channel, setup.words, setup.message_length) == ("shape", "gs", 14, 5)
     assert (setup.turns.targets, setup.sender_sees, setup.learning.batch_size) == (10, "both", 128)
     assert setup.turns.same_objects == (name != "mugoodman21/concept")
@@ -145,7 +145,7 @@ def test_presets_have_names_and_reasons() -> None:
         ({"word_size": 2, "channel": "gs", "preset": "published", "rule_length": 4}, "choice of words"),
         ({"targets": 0}, "targets"),
         ({"steps": 0}, "number of updates"),
-        ({"world": ()}, "none was given"),
+        ({"world": ()}, "world has no value"),
         ({"sender_hidden": 0}, "hidden size of the sender"),
     ],
     ids=lambda given: next(iter(given)) if isinstance(given, dict) else "",
@@ -169,4 +169,4 @@ def test_sweeps_expand_and_are_sharded() -> None:
 
 def test_quick_is_small() -> None:
     (row,) = make_plan(GamesSpec.asked(quick=True, out="nowhere")).rows
-    assert (row.job.setup.steps, len(row.job.replicates)) == (300, 2)
+    assert (row.job.task.steps, len(row.job.replicates)) == (300, 2)

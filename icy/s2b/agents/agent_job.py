@@ -1,19 +1,18 @@
-"""Jobs that train agents: one setup, at several seeds."""
+"""Jobs that train agents: one task, at several seeds."""
 
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any
 
 from icy.core.checks import seed_list, whole_number
 from icy.core.entry import CORE, Entry
 from icy.core.errors import IcyError, InvalidSettingError
 from icy.core.registry import SPEAKER, registry
 from icy.core.text import counted
+from icy.core.types import Choices
 from icy.records.kinds import job_kind
 from icy.records.record import Record
 from icy.s2b.settings import GameSettings
 from icy.training.combinations import jobs_of_each
 from icy.training.job import Job, Replicate
-from icy.training.job_cost import ExpectedSteps
 
 from .agent_task import SAME_PRESETS, AgentTask, LearningMethod, core_name, find_learner, speaker_name
 from .recall.spec import RecallSpec
@@ -27,16 +26,16 @@ NAMED = (*ON_AXES, "least")  # settings of the game that are options of their ow
 
 @dataclass(frozen=True)
 class AgentJob(Job):
-    """Training of one setup at several seeds, one after the other.
+    """Training of one task at several seeds, one after the other.
 
     Attributes:
-        setup: what is trained.
+        task: the core, the learner and the game.
         episodes: number of episodes of the evaluation at the end.
         report_every: updates between two readings.
         eoa: number of episodes whose languages new listeners are to acquire at the end.
     """
 
-    setup: AgentTask
+    task: AgentTask
     episodes: int = 1000
     report_every: int = 20
     checkpoints: bool = field(default=True, kw_only=True)
@@ -51,16 +50,16 @@ class AgentJob(Job):
     @property
     def name(self) -> str:
         """Core and learner."""
-        return self.setup.model + (" (deaf)" if self.setup.deaf else "")
+        return self.task.model + (" (deaf)" if self.task.deaf else "")
 
     @property
     def entries(self) -> list[Entry]:
         """The core and the speaker, where they are registered."""
-        return [*super().entries, *_registered(self.setup)]
+        return [*super().entries, *_registered(self.task)]
 
-    def config(self, replicate: Replicate) -> dict[str, Any]:
-        """Return all choices that can change the numbers of a training; what is usual stands in `settings` alone."""
-        setup, game = self.setup, self.setup.game
+    def config(self, replicate: Replicate) -> Choices:
+        """Return all choices that can change the numbers of a training; usual settings are in `settings` alone."""
+        task, game = self.task, self.task.game
         usual = asdict(GameSettings(most=game["most"], dimensions=game["dimensions"]))
         own = {name: value for name, value in game.items() if name not in NAMED and value != usual[name]}
         return {
@@ -71,13 +70,13 @@ class AgentJob(Job):
             **{name: game[name] for name in ON_AXES if name != "most"},
             "options": {
                 **{f"game.{name}": value for name, value in own.items()},
-                **setup.options,
-                **{f"speaker.{name}": value for name, value in setup.speaker_options.items()},
-                **setup.changes(),
-                **({"observations": setup.observations} if setup.observations else {}),
+                **task.options,
+                **{f"speaker.{name}": value for name, value in task.speaker_options.items()},
+                **task.changes(),
+                **({"observations": task.observations} if task.observations else {}),
             },
             "settings": {
-                "setup": setup.config(),
+                "setup": task.config(),
                 "episodes": self.episodes,
                 "report_every": self.report_every,
                 **({"eoa": self.eoa} if self.eoa else {}),
@@ -86,26 +85,22 @@ class AgentJob(Job):
 
     def versions(self, replicate: Replicate) -> dict[str, str]:
         """Return the versions of the kind of job, the core and the speaker."""
-        return super().versions(replicate) | {e.kind: e.full_version for e in _registered(self.setup)}
+        return super().versions(replicate) | {e.kind: e.full_version for e in _registered(self.task)}
 
     def length(self, baseline: float | None) -> int | None:
         """Return the number of updates."""
-        return self.setup.updates
+        return self.task.updates
 
     def limit_text(self) -> str:
         """Return the word before the time left."""
-        return "at most" if self.setup.observations else "about"
+        return "at most" if self.task.observations else "about"
 
     def estimate_text(self, steps: str) -> str:
-        """Return what an estimate rests on."""
+        """Return a sentence on the assumptions of an estimate."""
         return f"This is an estimate for {steps} updates of every agent, with readings and the evaluation."
 
-    def expected_steps(self, baseline: float | None) -> ExpectedSteps:
-        """Return the number of updates, which is known."""
-        return ExpectedSteps(self.setup.updates, False)
-
     def work(self) -> None:
-        """Return nothing, so that each setup is timed: learners differ in more than in sizes."""
+        """Return nothing, so that each task is timed: learners differ in more than in sizes."""
 
     def rehearse(self, updates: int) -> float:
         """Return the seconds of one update of all seeds."""
@@ -119,9 +114,9 @@ class AgentJob(Job):
         )
 
 
-def _registered(setup: AgentTask) -> list[Entry]:
-    """Return the entries of the core and the speaker, of those that are registered."""
-    found = (registry.find(CORE, setup.core), registry.find(SPEAKER, setup.speaker))
+def _registered(task: AgentTask) -> list[Entry]:
+    """Return the registered entries of the core and the speaker."""
+    found = (registry.find(CORE, task.core), registry.find(SPEAKER, task.speaker))
     return [entry for entry in found if entry is not None]
 
 
@@ -159,7 +154,7 @@ def check_run(spec: S2BSpec | RecallSpec, agents: str) -> None:
             whole_number(f"number of {what}", given)
 
 
-def run_options(spec: S2BSpec | RecallSpec, task: AgentTask, condition: str) -> dict[str, Any]:
+def run_options(spec: S2BSpec | RecallSpec, task: AgentTask, condition: str) -> Choices:
     """Return the fields of a job that follow from its spec and its task.
 
     Raises:
@@ -198,7 +193,7 @@ def _jobs(spec: S2BSpec) -> list[AgentJob]:
     return [AgentJob(one, eoa=eoa, **run_options(spec, one, one.speaker)) for one in tasks]
 
 
-def asked_settings(spec: S2BSpec | RecallSpec, core: str, learner: str, how: LearningMethod) -> dict[str, Any]:
+def asked_settings(spec: S2BSpec | RecallSpec, core: str, learner: str, how: LearningMethod) -> Choices:
     """Return the settings of a learner that were asked for, with the length of the training where it is one of them."""
     known = [one.name for one in fields(how.settings_class(core))]
     lengths = {"updates": spec.updates, "observations": spec.observations}
@@ -215,21 +210,21 @@ def _game(spec: S2BSpec) -> GameSettings:
     twice = sorted(set(spec.game) & set(NAMED))
     if twice:
         raise InvalidSettingError(f"{twice[0]} is an option of its own (--{twice[0]}), not one of game.")
-    given: dict[str, Any] = {**{name: getattr(spec, name) for name in NAMED}, **spec.game}
+    given: Choices = {**{name: getattr(spec, name) for name in NAMED}, **spec.game}
     return GameSettings.of(**given)
 
 
-def count_parameters(setup: AgentTask) -> dict[str, int]:
-    """Count the parameters, which shows as well that the setup can be made.
+def count_parameters(task: AgentTask) -> dict[str, int]:
+    """Count the parameters, which shows as well that the task can be made.
 
     Raises:
         IcyError: it cannot.
     """
     try:
-        networks = setup.training(0).networks().values()
+        networks = task.training(0).networks().values()
     except IcyError:
         raise
     except (TypeError, ValueError) as error:
-        raise IcyError(f"{setup.model} cannot be made: {error}.") from error
+        raise IcyError(f"{task.model} cannot be made: {error}.") from error
     count = sum(weights.numel() for network in networks for weights in network.parameters())
     return {"true": count, "published": count}

@@ -46,7 +46,7 @@ class AgentRun:
 
     def __init__(self, job: AgentJob, replicate: Replicate) -> None:
         self.job, self.replicate = job, replicate
-        self.training = job.setup.training(replicate.seed)
+        self.training = job.task.training(replicate.seed)
         label = f"{job.name}, seed {replicate.seed}"
         self.checkpoint = Checkpoint(job.folder, job.key(replicate), label, job.checkpoints)
         self.curve: list[list[float | None]] = []  # as `JobKind.curve` of this kind says
@@ -72,7 +72,7 @@ class AgentRun:
     @property
     def over(self) -> bool:
         """Whether there is nothing left to do."""
-        limit = self.job.setup.observations
+        limit = self.job.task.observations
         return self.training.done or (limit is not None and self.training.observations >= limit)
 
     def _read(self, report: Report | None) -> None:
@@ -140,7 +140,7 @@ class AgentRun:
             self.training.load(state["training"])
         except Exception as error:  # as when it cannot be read at all
             self.checkpoint.refuse(error)
-            self.training = self.job.setup.training(self.replicate.seed)
+            self.training = self.job.task.training(self.replicate.seed)
             return
         self.curve, self.loss = state["curve"], state["loss"]
         self.seconds, self.cpu_seconds = state["seconds"], state["cpu_seconds"]
@@ -164,8 +164,8 @@ def _floor(game: tuple[tuple[str, Any], ...], episodes: int) -> float:
 
 def seconds_per_update(job: AgentJob, updates: int) -> float:
     """Return the seconds of an update of one agent with its share of readings; the first, which deals, is left out."""
-    settings = {**job.setup.settings, **({"least": 0} if "least" in job.setup.settings else {})}  # no replay to fill
-    training: AgentTraining = replace(job.setup, settings=settings).training(0)
+    settings = {**job.task.settings, **({"least": 0} if "least" in job.task.settings else {})}  # no replay to fill
+    training: AgentTraining = replace(job.task, settings=settings).training(0)
     began, done = time.perf_counter(), 1
     training.run(1)
     if time.perf_counter() - began < REHEARSED_SECONDS:
@@ -179,5 +179,5 @@ def seconds_per_update(job: AgentJob, updates: int) -> float:
     began = time.perf_counter()
     training.read(REHEARSED_EPISODES, READ_SEED, training.practice)
     reading = (time.perf_counter() - began) / REHEARSED_EPISODES
-    readings = job.setup.updates / job.report_every + 1
-    return update + reading * (readings * READ_EPISODES + job.episodes) / job.setup.updates
+    readings = job.task.updates / job.report_every + 1
+    return update + reading * (readings * READ_EPISODES + job.episodes) / job.task.updates

@@ -1,6 +1,6 @@
 """What tells one training of agents from another, as a configuration that a record holds and a training is made of."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from typing import Any, Self, cast
 
@@ -12,6 +12,7 @@ from icy.core.errors import InvalidSettingError, unknown
 from icy.core.fields import checked, differing
 from icy.core.registry import SPEAKER, registry
 from icy.core.streams import stream_key
+from icy.core.types import Choices, Fields
 from icy.s2b.settings import GameSettings
 
 from .cores.core import takes
@@ -50,9 +51,9 @@ class LearningMethod:
     description: str
     make: "Callable[[AgentTask, int], AgentTraining]"
     settings: type[Any]
-    fixed: Mapping[str, Any] = field(default_factory=dict)
+    fixed: Fields = field(default_factory=dict)
     hidden: Sequence[str] = ()
-    presets: Mapping[str, Any] = field(default_factory=dict)
+    presets: Fields = field(default_factory=dict)
     of_cores: type[Any] | None = None
     memories: bool = True
     cores: bool = True
@@ -62,7 +63,7 @@ class LearningMethod:
         """Return the class of its settings beside a core."""
         return self.settings if core in MEMORIES or self.of_cores is None else self.of_cores
 
-    def made(self, core: str, given: Mapping[str, Any], preset: str, game: GameSettings) -> Any:
+    def made(self, core: str, given: Fields, preset: str, game: GameSettings) -> Any:
         """Return its settings in a game.
 
         Raises:
@@ -76,12 +77,12 @@ class LearningMethod:
         own = checked(of, given, "setting of the learner", {*self.fixed, *self.hidden})
         return replace(presets[preset], **self.fixed, **own)
 
-    def complete(self, core: str, given: Mapping[str, Any], preset: str, game: GameSettings) -> dict[str, Any]:
+    def complete(self, core: str, given: Fields, preset: str, game: GameSettings) -> Choices:
         """Return all of its settings that stand nowhere else, by name. Errors as for `made`."""
         made, left_out = self.made(core, given, preset, game), {*self.fixed, *self.hidden}
         return {f.name: getattr(made, f.name) for f in fields(made) if f.name not in left_out}
 
-    def changes(self, core: str, given: Mapping[str, Any], preset: str, game: GameSettings) -> dict[str, Any]:
+    def changes(self, core: str, given: Fields, preset: str, game: GameSettings) -> Choices:
         """Return the settings that differ from the preset's; of one that is several, those that differ from the usual.
 
         Errors as for `made`.
@@ -110,17 +111,17 @@ class AgentTask:
 
     core: str
     learner: str
-    game: Mapping[str, Any]
+    game: Fields
     speaker: str = "posdis"
     deaf: bool = False
-    options: Mapping[str, Any] = field(default_factory=dict)
-    speaker_options: Mapping[str, Any] = field(default_factory=dict)
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    options: Fields = field(default_factory=dict)
+    speaker_options: Fields = field(default_factory=dict)
+    settings: Fields = field(default_factory=dict)
     preset: str = "default"
     observations: int | None = None
 
     @classmethod
-    def of_config(cls, config: Mapping[str, Any]) -> Self:
+    def of_config(cls, config: Fields) -> Self:
         """Return a task by what `config` gave, also in an older version that named a preset otherwise.
 
         Raises:
@@ -129,7 +130,7 @@ class AgentTask:
         preset = config.get("preset", "default")
         return cls(**checked(cls, {**config, "preset": OLD_PRESETS.get(preset, preset)}, "part of a training"))
 
-    def config(self) -> dict[str, Any]:
+    def config(self) -> Choices:
         """Return it as JSON has it."""
         return asdict(self)
 
@@ -152,7 +153,7 @@ class AgentTask:
         """Return the settings of the learner."""
         return self.how.made(self.core, self.settings, self.preset, self.game_settings())
 
-    def changes(self) -> dict[str, Any]:
+    def changes(self) -> Choices:
         """Return the settings of the learner that differ from the usual ones."""
         return self.how.changes(self.core, self.settings, self.preset, self.game_settings())
 
@@ -219,7 +220,7 @@ def network_settings(task: AgentTask, usual: NetworkSettings) -> NetworkSettings
 
 
 def memory_settings(task: AgentTask) -> MemorySettings:
-    given: dict[str, Any] = checked(MemorySettings, task.options, "option of an attention memory", ("kind", "deaf"))
+    given: Choices = checked(MemorySettings, task.options, "option of an attention memory", ("kind", "deaf"))
     return MemorySettings(kind=task.core, deaf=task.deaf, **given)
 
 

@@ -1,13 +1,13 @@
 """What agents register: the kind of job that trains them, and the one that comes with icy."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from icy.core.register import register_listener
+from icy.core.types import Fields
 from icy.records.kinds import JobKind, register_job_kind
 
 
-def language_conventions(config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def language_conventions(config: Fields) -> dict[str, dict[str, Any]]:
     """Return the conventions of each metric of a language that agents learned: the defaults of icy."""
     return {
         "topsim": {

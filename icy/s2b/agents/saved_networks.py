@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from icy.core.errors import StoreError
 from icy.core.provenance import git_revision, software
 from icy.core.registry import LISTENER
+from icy.core.types import Fields
 from icy.records.record import Record, as_json
 from icy.s2b.players.interface import Player
 from icy.s2b.settings import GameSettings
@@ -25,14 +26,14 @@ from .training import AgentTraining
 Weights = Mapping[str, Shaped[Tensor, "..."]]
 
 
-def packed_networks(job: AgentJob, replicate: Replicate, training: AgentTraining, scores: Mapping[str, Any]) -> bytes:
+def packed_networks(job: AgentJob, replicate: Replicate, training: AgentTraining, scores: Fields) -> bytes:
     """Return the networks of a training as the content of a .safetensors file, with a card."""
     card = {
         "kind": job.kind,
         "model": job.name,
         "grammar": replicate.condition,
         "seed": replicate.seed,
-        "setup": job.setup.config(),
+        "setup": job.task.config(),
         "updates": training.updates,
         "scores": dict(scores),
         "software": software(),

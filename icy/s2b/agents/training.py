@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from torch import nn
 
+from icy.core.types import State
 from icy.s2b.language_probe import probe_language
 from icy.s2b.players.interface import Player
 from icy.s2b.settings import GameSettings
@@ -56,11 +57,11 @@ class AgentTraining(ABC):
         """Make one update, with all that comes before it; return the loss."""
 
     @abstractmethod
-    def state(self) -> dict[str, Any]:
+    def state(self) -> State:
         """Return all that the training goes on from: tensors, numbers, text, and lists and dicts of these."""
 
     @abstractmethod
-    def load(self, state: dict[str, Any]) -> None:
+    def load(self, state: State) -> None:
         """Go on from a state of a training with the same settings."""
 
     def networks(self) -> dict[str, nn.Module]:

@@ -20,6 +20,7 @@ from icy.core.errors import InvalidSettingError
 from icy.core.noise import Noise
 from icy.core.representations import Representation, cross_entropy
 from icy.core.streams import stream_key
+from icy.core.types import State
 from icy.languages.language import Language
 from icy.languages.meanings import IntArray, MeaningSpace
 from icy.metrics import Table, topsim
@@ -75,11 +76,11 @@ class _Tally:
         if self.right is not None:
             self.right.zero_()
 
-    def state(self, place: int) -> dict[str, Any]:
+    def state(self, place: int) -> State:
         """Return the counts of a pair, for `resume`."""
         return {"updates": self.updates, "right": None if self.right is None else self.right[place].clone()}
 
-    def resume(self, states: Sequence[dict[str, Any]], device: torch.device) -> None:
+    def resume(self, states: Sequence[State], device: torch.device) -> None:
         """Go on from what `state` returned of each pair."""
         self.updates, right = states[0]["updates"], [state["right"] for state in states]
         self.right = None if right[0] is None else torch.stack(right).to(device)
@@ -108,7 +109,7 @@ class PlayingPair:
     replicate: Replicate
     steps: int
     pair: Pair
-    before: dict[str, Any] = field(default_factory=dict)
+    before: State = field(default_factory=dict)
     curve: list[Row] = field(default_factory=list)
     seconds: float = 0.0
     baseline: int | None = None
@@ -280,7 +281,7 @@ class PairStack(Lockstep):
 
     # -- checkpoints ---------------------------------------------------------------------------------------------------
 
-    def _own(self) -> dict[Replicate, dict[str, Any]]:
+    def _own(self) -> dict[Replicate, State]:
         return {
             player.replicate: {"tally": self.tally.state(place), **{name: getattr(player, name) for name in RESUMED}}
             for place, player in enumerate(self.players)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -14,6 +13,7 @@ from icy.core.noise import current_noise
 from icy.core.registry import SIDES, registry
 from icy.core.representations import Representation, get_representation
 from icy.core.streams import stream_key
+from icy.core.types import Choices, Fields
 from icy.languages.meanings import MeaningSpace
 from icy.models.native.module import NativeModule
 from icy.records.record import Record
@@ -119,7 +119,7 @@ def kept_pair(record: Record, weights: Mapping[str, Tensor]) -> nn.Module:
     return restore(pair, weights, record["model"])
 
 
-def _options_of(options: Mapping[str, Any], side: str) -> dict[str, Any]:
+def _options_of(options: Fields, side: str) -> Choices:
     """Return the options of one side of a pair."""
     return {name.partition(".")[2]: value for name, value in options.items() if name.startswith(f"{side}.")}
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from icy.config.protocols import SCRATCH, EndToEndProtocol
 from icy.config.settings import TrainingSettings
 from icy.core.registry import Entry
 from icy.core.text import counted
+from icy.core.types import Choices, Fields
 from icy.grammars import grammar_version
 from icy.records.kinds import job_kind
 from icy.records.pack import file_in
@@ -85,7 +85,7 @@ class PairJob(LanguageJob):
         both = (self.task.entry.sender, self.task.entry.receiver)
         return [one for entry in both for one in (entry, entry.cell) if one is not None] + super().entries
 
-    def config(self, replicate: Replicate) -> dict[str, Any]:
+    def config(self, replicate: Replicate) -> Choices:
         """Return all choices that can change the numbers of a pair."""
         task, scratch = self.task, replicate.condition == SCRATCH
         before = {} if scratch else {"pretrain_representation": task.pretrain_representation}
@@ -98,7 +98,7 @@ class PairJob(LanguageJob):
             "settings": self._settings(scratch),
         }
 
-    def _settings(self, scratch: bool) -> dict[str, Any]:
+    def _settings(self, scratch: bool) -> Choices:
         """The settings of the game and of what came before it."""
         game = self.settings.under(self.task.representation, self.kind)
         if scratch and game.pop("check_growth", None) is not None:
@@ -178,7 +178,7 @@ class PairJob(LanguageJob):
         return f"pre-training did not reach {self.protocol.target} {within}: {told} on {outcome.replicate.condition}"
 
 
-def pair_conventions(config: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+def pair_conventions(config: Fields) -> dict[str, dict[str, str]]:
     """Return the conventions of topsim in a record of a pair, by the configuration of the record."""
     published = config.get("settings", {}).get("training_readings", False)
     return {"topsim": {**HAMMING, "pairs": "ordered" if published else "all"}}

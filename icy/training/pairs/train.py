@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator, Iterator, Sequence
-from typing import Any
 
 from icy.config.protocols import BASELINE, SCRATCH
+from icy.core.types import Choices
 from icy.records.record import NOT_LEARNT
 from icy.training.checkpoints import Checkpoints
 from icy.training.job import Outcome, Replicate, Report
@@ -83,7 +83,7 @@ def _ready_player(
     job: PairJob, replicate: Replicate, sides: dict[str, Learnt], baselines: dict[int, float | str]
 ) -> PlayingPair | Outcome:
     """Return a pair after pre-training, or its outcome if that failed."""
-    before: dict[str, Any] = {f"{side}_steps": found.steps for side, found in sides.items()}
+    before: Choices = {f"{side}_steps": found.steps for side, found in sides.items()}
     seconds = sum(found.seconds for found in sides.values())
     # A game whose length is given asks nothing of concat, which may be in no record at all.
     baseline = baselines.get(replicate.seed) if job.protocol.steps is None else None
@@ -104,5 +104,5 @@ def _ready_player(
     return PlayingPair(replicate, job.protocol.limit(known or 0), pair, before, seconds=seconds, baseline=known)
 
 
-def _failure(replicate: Replicate, reason: str, steps: int, seconds: float, extra: dict[str, Any]) -> Outcome:
+def _failure(replicate: Replicate, reason: str, steps: int, seconds: float, extra: Choices) -> Outcome:
     return Outcome(replicate, reason, steps, math.nan, [], "", seconds, extra=extra)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Self
+
+from icy.core.types import Fields
 
 _icy_log = logging.getLogger("icy")
 
@@ -81,7 +83,7 @@ class LogForwarder(logging.Handler):
         _icy_log.removeHandler(self)
 
 
-def forward_log(content: Mapping[str, Any], said: set[str]) -> None:
+def forward_log(content: Fields, said: set[str]) -> None:
     """Log a worker's log line here; once, however many stacks log it.
 
     Args:

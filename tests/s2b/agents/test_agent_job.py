@@ -58,7 +58,7 @@ def test_decisions_stay_open_for_longer_with_distractors_unless_it_is_said(core:
     def entropies(**given: Any) -> list[tuple[float, bool]]:
         jobs = agent_jobs(S2BSpec(core=core, distractors=[0, 3], **given))
         shown = [job.config(job.replicates[0])["options"] for job in jobs]
-        return [(job.setup.settings["entropy"], "entropy" in options) for job, options in zip(jobs, shown, strict=True)]
+        return [(job.task.settings["entropy"], "entropy" in options) for job, options in zip(jobs, shown, strict=True)]
 
     assert entropies() == [(0.01, False), (0.1, False)]  # shown only where it is not the usual one of that game
     assert entropies(settings={"entropy": 0.1}) == [(0.1, True), (0.1, False)]
@@ -298,10 +298,10 @@ def test_what_is_several_becomes_rows() -> None:
 
 def test_records_keep_the_printed_settings_apart_from_those_that_had_their_name() -> None:
     (job,) = agent_jobs(S2BSpec(core="LSTM", learner="r2d2", preset="metarg24", most=2))
-    assert job.preset == job.setup.preset == "metarg22"
+    assert job.preset == job.task.preset == "metarg22"
     assert "metarg24" not in str(job.config(job.replicates[0]))
-    settings = LEARNERS["r2d2"].complete("LSTM", {}, "near32", job.setup.game_settings())
-    later = replace(job.setup, preset="near32", settings=settings)
+    settings = LEARNERS["r2d2"].complete("LSTM", {}, "near32", job.task.game_settings())
+    later = replace(job.task, preset="near32", settings=settings)
     old = {**later.config(), "preset": "metarg24"}  # of a record that was filed under the old name
     assert AgentTask.of_config(old) == later
     assert AgentTask.of_config(old).learner_settings() == R2D2Settings.preset("near32")
@@ -309,7 +309,7 @@ def test_records_keep_the_printed_settings_apart_from_those_that_had_their_name(
 
 def test_a_core_that_keeps_parts_apart_goes_without_mixing_layers() -> None:
     (job,) = agent_jobs(S2BSpec(core="DCEM", learner="r2d2", preset="metarg24"))
-    network = make_r2d2(job.setup, 0).agents[0].network
+    network = make_r2d2(job.task, 0).agents[0].network
     assert (network.settings.stimulus, network.settings.joint) == ((512, 256, 128), ())
     assert network.core.parts.vision == 128
 
@@ -336,9 +336,9 @@ def test_a_core_that_keeps_parts_apart_goes_without_mixing_layers() -> None:
         ({"eoa": 2}, "speakers that learn"),
         ({"learner": "pair", "eoa": -1}, "eoa"),
         ({"core": "LSTM", "learner": "r2d2", "observations": 100}, "makes no update"),
-        ({"core": ""}, "core is a name"),
-        ({"learner": []}, "learner is a name"),
-        ({"speaker": ""}, "speaker is a name"),
+        ({"core": ""}, "core has no value"),
+        ({"learner": []}, "learner has no value"),
+        ({"speaker": ""}, "speaker has no value"),
         ({"observations": 0}, "observations must be .* at least 1"),
         ({"report_every": 0}, "between readings must be .* at least 1"),
         ({"updates": 3, "settings": {"updates": 2}}, "given twice"),
@@ -356,7 +356,7 @@ def test_what_cannot_be_is_told_in_a_sentence(given: dict[str, Any], why: str) -
 
 def test_a_setting_of_the_learner_goes_before_quick() -> None:
     (row,) = make_plan(S2BSpec.asked(out="nowhere", quick=True, settings={"updates": 7})).rows
-    assert row.job.setup.updates == 7
+    assert row.job.task.updates == 7
 
 
 def test_a_sweep_and_its_file(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Jobs that train agents of the recall task: one setup, at several seeds."""
+"""Jobs that train agents of the recall task: one task, at several seeds."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -9,6 +9,7 @@ from torch import nn
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.fields import differing
 from icy.core.text import counted
+from icy.core.types import Choices
 from icy.records.record import Record
 from icy.s2b.agents.agent_job import AgentJob, asked_settings, check_run, run_options
 from icy.s2b.agents.agent_run import FINAL_SEED, FLOOR_EPISODES, AgentRun
@@ -27,25 +28,25 @@ from .spec import RecallSpec
 
 @dataclass(frozen=True)
 class RecallJob(AgentJob):
-    """Training of one setup in the recall task at several seeds, one after the other; see AgentJob."""
+    """Training of one task in the recall task at several seeds, one after the other; see AgentJob."""
 
     kind = "recall"
 
-    def config(self, replicate: Replicate) -> dict[str, Any]:
+    def config(self, replicate: Replicate) -> Choices:
         """Return all choices that can change the numbers of a training; usual settings are in `settings` alone."""
-        setup = self.setup
+        task = self.task
         return {
             "model": self.name,
             "grammar": replicate.condition,
             "seed": replicate.seed,
             "stimuli": replicate.condition,
             "options": {
-                **_changes(cast(RecallSettings, setup.game_settings())),
-                **setup.options,
-                **setup.changes(),
-                **({"observations": setup.observations} if setup.observations else {}),
+                **_changes(cast(RecallSettings, task.game_settings())),
+                **task.options,
+                **task.changes(),
+                **({"observations": task.observations} if task.observations else {}),
             },
-            "settings": {"setup": setup.config(), "episodes": self.episodes, "report_every": self.report_every},
+            "settings": {"setup": task.config(), "episodes": self.episodes, "report_every": self.report_every},
         }
 
     def summary(self, record: Record) -> str:
@@ -53,7 +54,7 @@ class RecallJob(AgentJob):
         return f"second shot {record['accuracy']:.3f} after {counted(record['steps'], 'update')}"
 
 
-def _changes(task: RecallSettings) -> dict[str, Any]:
+def _changes(task: RecallSettings) -> Choices:
     """Return the settings of a task that are not usual, as few as possible: by the name of a compat if it has one."""
     found = []
     for compat in (None, *RecallSettings.compats):
@@ -107,7 +108,7 @@ class RecallRun(AgentRun):
     """One training in the recall task; see AgentRun."""
 
     def _extra(self, scores: Mapping[str, float]) -> dict[str, float]:
-        task = cast(RecallSettings, self.job.setup.game_settings())
+        task = cast(RecallSettings, self.job.task.game_settings())
         found = {"first_shot": scores["support"], "chance": 1 / task.most}
         found |= recall_floors(task, FLOOR_EPISODES, FINAL_SEED)
         return found | {name: scores[name] for name in ("reconstructed",) if name in scores}
@@ -120,5 +121,5 @@ def train(job: Job, report: Report | None = None) -> Iterator[Outcome]:
 
 def kept_networks(record: Record, weights: Weights) -> nn.Module:
     """Return the trained networks of a record, by their names."""
-    setup = RecallTask.of_config(record["config"]["settings"]["setup"])
-    return restored(setup, record["seed"], weights).module
+    task = RecallTask.of_config(record["config"]["settings"]["setup"])
+    return restored(task, record["seed"], weights).module

@@ -5,6 +5,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from icy.core.types import State
 from icy.s2b.agents.networks.network_player import NetworkPlayer
 from icy.s2b.episode_streams import EpisodeStreams
 from icy.s2b.evaluation import episode_seeds
@@ -41,7 +42,7 @@ class RecallTable:
         self._idle = now.done & turn.done
         return self._turned(turn)
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> State:
         """Return the state that `load` continues from."""
         return {"task": self.task.state(), "idle": self._idle.tolist()}
 

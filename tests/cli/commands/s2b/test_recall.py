@@ -73,11 +73,11 @@ def test_variants_are_named(tmp_path: Path) -> None:
     from icy.s2b.agents.recall.spec import RecallSpec
 
     jobs = recall_jobs(RecallSpec(compat="near32", seeds=1, task={"games_per_shot": 5}))
-    assert [job.setup.game_settings().least for job in jobs] == [5, 2]  # the authors' one-hot spaces have all values
+    assert [job.task.game_settings().least for job in jobs] == [5, 2]  # the authors' one-hot spaces have all values
     for job in jobs:
         options = job.config(job.replicates[0])["options"]
         assert options == {"compat": "near32", "task.games_per_shot": 5}
-        assert job.setup.game_settings().replacement
+        assert job.task.game_settings().replacement
 
 
 def test_the_command_for_other_games_names_this_one() -> None:
