@@ -13,8 +13,6 @@ from icy.languages.meanings import MeaningSpace
 if TYPE_CHECKING:
     from torch import nn
 
-    from icy.core.representations import Representation
-
 
 LARGE = 4096  # hidden sizes from here on are checked against the memory before a model is made
 COPIES = 4  # of a parameter in training: itself, its gradient and Adam's two moments
@@ -138,7 +136,7 @@ def _require_memory(entry: Entry, sizes: tuple[object, ...], options: dict[str, 
         )
 
 
-def _representation(entry: Entry, given: Any) -> "Representation":
+def _representation(entry: Entry, given: Any) -> Any:
     from icy.core.representations import get_representation  # imports torch
 
     (name,) = given if isinstance(given, tuple) else (given,)

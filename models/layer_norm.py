@@ -14,14 +14,17 @@ from icy.core.tracing import traceable
 EPSILON = 1e-5  # added to variances, as in PyTorch
 
 
-def standardize(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+Rows = Float[Tensor, "stack rows hidden"]
+Column = Float[Tensor, "stack rows 1"]
+Row = Float[Tensor, "stack 1 hidden"]
+
+
+def standardize(x: Rows) -> tuple[Rows, Column, Column]:
     """Return (x - mean) / sqrt(variance + epsilon), the mean, and 1 / sqrt(variance + epsilon)."""
     return torch.native_layer_norm(x, x.shape[-1:], None, None, EPSILON)
 
 
-def standardize_backward(
-    grad: Tensor, x: Tensor, normal: Tensor, mean: Tensor, rate: Tensor, scale: Tensor
-) -> tuple[Tensor, Tensor]:
+def standardize_backward(grad: Rows, x: Rows, normal: Rows, mean: Column, rate: Column, scale: Row) -> tuple[Rows, Row]:
     """Return the gradients of x [stack, rows, hidden] and scale [stack, 1, hidden] from that of scale * normal."""
     to_x = torch.ops.aten.native_layer_norm_backward(
         grad * scale, x, x.shape[-1:], mean, rate, None, None, [True, False, False]

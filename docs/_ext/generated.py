@@ -315,7 +315,7 @@ def study_settings() -> str:
     """Describe every setting of a study."""
     from icy.study.service import plan
 
-    tables = {"": plan.Plan, **plan.PARTS}
+    tables = {"": plan.StudyPlan, **plan.PARTS}
     rows = [
         (f"[{name}]" if name else "", code(f.name), _short_default(f), described(kind)[f.name])
         for name, kind in tables.items()

@@ -1,7 +1,5 @@
 """Normalised pointwise mutual information (NPMI) of tokens and concepts."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
@@ -109,7 +107,7 @@ def _incidence(rows: Codes, columns: Codes, count: int, width: int) -> csr_array
     return csr_array((np.ones(len(cells)), (cells // max(width, 1), cells % max(width, 1))), shape=(count, width))
 
 
-def _frame(pairs: Any, found: NDArray[np.float64], tokens: Names, concepts: Names) -> pd.DataFrame:
+def _frame(pairs: Any, found: NDArray[np.float64], tokens: Names, concepts: Names) -> "pd.DataFrame":
     """Return the DataFrame of pairs, sorted by NPMI, then by concept and token."""
     import pandas as pd
 

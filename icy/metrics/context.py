@@ -1,7 +1,5 @@
 """Context independence: does every concept have a token of its own, whatever the context?"""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -208,7 +206,7 @@ def _chosen(choice: Matrix, product: Matrix, ties: str, tied: float) -> NDArray[
     return found
 
 
-def _frame(names: list[tuple[int, Hashable]], tokens: Sequence[object], shares: dict[str, Matrix]) -> pd.DataFrame:
+def _frame(names: list[tuple[int, Hashable]], tokens: Sequence[object], shares: dict[str, Matrix]) -> "pd.DataFrame":
     """Return the DataFrame of concepts; those whose messages are all empty have no token."""
     import pandas as pd
 

@@ -54,8 +54,8 @@ class Grows(Plain):
         y, after = super().step(x, state[:1])
         return y, (*after, torch.cat([state[1], state[1].new_ones(len(x), 1)], 1))
 
-    def _stepwise(self, xs: Tensor, state: State, resets: Tensor | None, latents: bool) -> Any:
-        return super()._stepwise(xs, state, None, latents)
+    def trace(self, xs: Tensor, state: State, resets: Tensor | None = None) -> Any:
+        return super().trace(xs, state, None)
 
 
 class UnrollsOtherwise(Plain):
@@ -73,8 +73,8 @@ class ResetsAll(Plain):
 
 
 class ResetsNone(Plain):
-    def _stepwise(self, xs: Tensor, state: State, resets: Tensor | None, latents: bool) -> Any:
-        return super()._stepwise(xs, state, None, latents)
+    def trace(self, xs: Tensor, state: State, resets: Tensor | None = None) -> Any:
+        return super().trace(xs, state, None)
 
 
 class Misread(Plain):

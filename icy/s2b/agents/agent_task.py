@@ -49,7 +49,7 @@ class LearningMethod:
     """
 
     description: str
-    make: "Callable[[AgentTask, int], AgentTraining]"
+    make: Callable[..., AgentTraining]
     settings: type[Any]
     fixed: Fields = field(default_factory=dict)
     hidden: Sequence[str] = ()

@@ -5,6 +5,7 @@ from inspect import signature
 from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
+from jaxtyping import Int64, UInt8
 from numpy.typing import NDArray
 
 from icy.config.specs import names
@@ -35,7 +36,7 @@ from .spaces import (
 RenderMode = Literal["ansi", "rgb_array"]
 RENDER_MODES = get_args(RenderMode)
 METADATA: Infos = {"render_modes": list(RENDER_MODES), "render_fps": 1}
-Rendered = str | NDArray[np.uint8] | None
+Rendered = str | UInt8[NDArray[np.uint8], "height width 3"] | None
 NO_SCORE = -1.0  # in infos, until an episode has played a game that the score is of
 
 Settings = TypeVar("Settings", bound=CompatSettings)
@@ -216,7 +217,7 @@ class GameAdapter:
         }
         return infos | privileged(game) if self.latents else infos
 
-    def nothing(self, player: str) -> NDArray[np.int64]:
+    def nothing(self, player: str) -> Int64[NDArray[np.int64], "..."]:
         """Return a player's action that does nothing, for all episodes."""
         space = self.actions[player].space
         none = int(getattr(space, "n", 1)) - 1 if self.actions[player].form == "flat" else 0

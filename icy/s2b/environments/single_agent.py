@@ -21,6 +21,8 @@ from .spaces import (
     Masks,
     Observed,
     OneObserved,
+    PerEpisode,
+    Pixels,
     Space,
     checked_options,
     one_of,
@@ -138,7 +140,7 @@ class AgentVectorEnv(VectorEnv[Observed, object, AnyArray]):
             self.adapter.reset(seed)  # type: ignore[arg-type]
         return self.adapter.observed(), self._infos()
 
-    def step(self, actions: object) -> tuple[Observed, AnyArray, AnyArray, AnyArray, Infos]:
+    def step(self, actions: object) -> tuple[Observed, PerEpisode, PerEpisode, PerEpisode, Infos]:
         """Act in all episodes.
 
         Raises:
@@ -147,7 +149,7 @@ class AgentVectorEnv(VectorEnv[Observed, object, AnyArray]):
         turn = self.adapter.act(actions)
         return self.adapter.observed(), turn.reward, turn.done, np.zeros(self.num_envs, dtype=bool), self._infos()
 
-    def render(self) -> tuple[str | AnyArray, ...] | None:
+    def render(self) -> tuple[str | Pixels, ...] | None:
         """Return the last step of the first episode, as `AgentEnv.render` does."""
         shown = self.adapter.render()
         return None if shown is None else (shown,)

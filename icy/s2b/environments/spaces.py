@@ -27,6 +27,8 @@ MOST_SENTENCES = 100_000  # in the flat form, at most
 WIDE = 2.0  # bound of stimuli whose samples may leave their section
 Space = spaces.Space[Any]
 AnyArray = NDArray[Any]
+PerEpisode = Shaped[AnyArray, " batch"]
+Pixels = Shaped[AnyArray, "height width 3"]
 Infos = dict[str, Any]
 Arrays = dict[str, Shaped[NDArray[Any], "batch ..."]]
 Rewards = Float[NDArray[np.float32], " batch"]
@@ -34,7 +36,7 @@ Flags = Bool[NDArray[np.bool_], " batch"]
 Masks = Int8[NDArray[np.int8], "batch choice"]
 Mask = Int8[NDArray[np.int8], " choice"]  # of one episode
 Observed = Arrays | Float32[NDArray[np.float32], "batch number"]
-OneObserved = Infos | NDArray[np.float32]  # of one episode
+OneObserved = Infos | Float32[NDArray[np.float32], " _"]  # of one episode
 
 
 def observation_space(settings: GameSettings, player: str, messages: str = "one-hot") -> spaces.Dict:
@@ -145,7 +147,7 @@ class RowMultiDiscrete(spaces.MultiDiscrete):
     """A MultiDiscrete space. Its `sample` also takes a mask in one row: the choices of each number in turn."""
 
     def sample(
-        self, mask: Mask | tuple[NDArray[np.int8], ...] | None = None, probability: ArrayLike | None = None
+        self, mask: Mask | tuple[Int8[NDArray[np.int8], " _"], ...] | None = None, probability: ArrayLike | None = None
     ) -> Int64[NDArray[np.int64], " number"]:
         """Draw an action; see `gymnasium.spaces.MultiDiscrete.sample`."""
         if isinstance(mask, np.ndarray):

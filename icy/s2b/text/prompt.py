@@ -10,6 +10,7 @@ import json
 import re
 
 import numpy as np
+from jaxtyping import Float32, Float64
 from numpy.typing import ArrayLike, NDArray
 
 from icy.core.checks import parse_whole
@@ -28,7 +29,7 @@ FORMS: dict[str, str] = {
 PRINTED = "metarg24"
 PRINTED_GAME: dict[str, int] = {"vocab_size": 9, "length": 5}  # settings of the game in the printed prompts
 DECIMALS = ".3f"
-Shown = NDArray[np.float32] | NDArray[np.float64]  # stimuli, [slots, W]
+Shown = Float32[NDArray[np.float32], "slots width"] | Float64[NDArray[np.float64], "slots width"]
 SEE, SAW = "You see: ", "Your partner saw: "
 HEARD, SAID, ANSWERED = "Message from your partner: ", "Your message: ", "Your answer: "
 RIGHT, WRONG = "That was right.", "That was wrong."
@@ -317,7 +318,7 @@ def _wholes(value: object) -> list[int] | None:
     return numbers if len(numbers) == len(found) else None
 
 
-def rounded(shown: ArrayLike) -> NDArray[np.float64]:
+def rounded(shown: ArrayLike) -> Float64[NDArray[np.float64], "..."]:
     """Return numbers as a prompt shows them, with three decimals."""
     array = np.asarray(shown)
     texts = [float(format(x, DECIMALS)) for x in array.ravel().tolist()]
