@@ -312,7 +312,7 @@ def test_killed_between_any_two_writes_nothing_is_lost(tmp_path: Path) -> None:
         assert graded >= told  # more if it was killed after the write, and before it told
         told = len(found.state.trials) - 1
         assert found.trial == rows(of, "SELECT token FROM trial WHERE example = ?", told)[0]["token"]
-        assert loaded(study(tmp_path), who).game.picture(found.state) == found.game.picture(found.state)
+        assert loaded(study(tmp_path), who.id).game.picture(found.state) == found.game.picture(found.state)
         assert audit(of).faults == ()
         of.database.close()
     assert kills > 8
