@@ -124,8 +124,8 @@ def selection(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--measure",
             type=click.Choice(MEASURES),
-            help="Measure of tables without a column for it: ratio to concat's steps, accuracy, or accuracy on held-out "
-            "meanings.",
+            help="Measure of tables without a column for it: ratio to concat's steps, accuracy, or accuracy on "
+            "held-out meanings.",
         ),
         click.option(
             "--where",

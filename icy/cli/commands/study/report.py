@@ -29,7 +29,7 @@ Examples:
 \b
 RESULTS are results folders of `icy study simulate`, packs or long tables. --rows are rows of people, as `icy study
 export` writes them. Filters by score and attention apply to people and simulated players. The filter by language
-applies to all rows except the published people. --attention leaves out games with one and the same answer in more than 80 % of
+applies to all rows except the published people. --attention leaves out games with the same answer in more than 80 % of
 the items, with a median answer time below 1 s, or with letters that no code has in more than 20 % of the answers.
 """
 VALUES = (
