@@ -16,7 +16,7 @@ from .groups import LazyGroup, words_after
 from .interrupts import exit_code, interruptible
 from .streams import mend_streams
 
-# name: (where the command is, what it does)
+# name: (module, help)
 COMMANDS = {
     "probe": ("probe", "Measure which grammars a model learns easily."),
     "sweep": ("sweep", "Probe many models under many settings."),
@@ -27,12 +27,12 @@ COMMANDS = {
     "s2b": ("s2b", "Play and measure meta-referential games."),
     "study": ("study", "Run the study with people, and simulate its players."),
     "report": ("report", "Write results as one HTML file to look at, send and print."),
-    "table": ("table", "Print results as a table, beside published or other results."),
-    "compare": ("compare", "Tell what differs between two results, seed by seed."),
-    "power": ("power", "Tell how many seeds it takes to tell two models apart."),
+    "table": ("table", "Print results as a table, next to published or other results."),
+    "compare": ("compare", "Show the differences between two results, seed by seed."),
+    "power": ("power", "Compute the number of seeds that distinguishes two models."),
     "reproduce": ("reproduce", "Measure a published table again."),
-    "pack": ("pack", "Keep complete results in one file, to read or to go on from."),
-    "atlas": ("atlas", "Show what icy measured of its own zoo."),
+    "pack": ("pack", "Pack complete results into one file, to read or to resume."),
+    "atlas": ("atlas", "Show icy's measurements of its own models."),
     "list": ("list", "List models, grammars, metrics, players, protocols, cells, presets, jobs or published tables."),
     "show": ("languages", "Show example messages of a grammar, and its facts."),
     "generate": ("languages", "Write the language of a grammar to a file."),

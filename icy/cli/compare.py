@@ -29,7 +29,7 @@ COMPARE = (
 
 @dataclass(frozen=True)
 class ProbeComparison:
-    """What the results of a probe are compared with.
+    """Reference results for the results of a probe.
 
     Attributes:
         atlas: the atlas in which results are placed, or None.
@@ -48,10 +48,10 @@ class ProbeComparison:
         """Return the comparison that was asked for, and fail now if it is impossible, not after hours of training.
 
         Raises:
-            IcyError: no such table, file or folder, or an atlas without the settings of the plan.
+            IcyError: an unknown table, file or folder, or an atlas without the settings of the plan.
         """
         if plot is not None and (compare is None or not _is_atlas(compare)):
-            raise InvalidSettingError("--plot draws where rows stand in the atlas: give --compare atlas with it.")
+            raise InvalidSettingError("--plot draws the rows in the atlas: use it with --compare atlas.")
         path = None if plot is None else checked_plot(plot)
         if compare is None:
             return cls()
@@ -89,7 +89,7 @@ def _atlas_for(compare: str, plan: Plan, plot: Path | None) -> Atlas:
     """Return the atlas, once checked that it has results under the settings of the plan.
 
     Raises:
-        StoreError: there is no such atlas.
+        StoreError: the atlas does not exist.
         InvalidSettingError: it has no results under these settings, or one plot would have rows of several settings.
     """
     from icy.analysis.atlas.atlas import FILE, SETTING, Atlas

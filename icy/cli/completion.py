@@ -62,7 +62,7 @@ def files_and_grammars(ctx: click.Context, param: click.Parameter, incomplete: s
 
 
 def checkable(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
-    """Complete everything that has a contract; what is not a model or grammar with its kind where names are shared."""
+    """Complete the names of everything that `icy check` checks. A name that two kinds share gets its kind."""
     first = [name for entry in _entries(ctx, *SIDES, "grammar") for name in (entry.name, *entry.aliases)]
     others = _entries(ctx, "cell", "metric", *PLAYERS, TEXT_MODEL, CORE, WORLD, PERCEPTION, STUDY_PLAYER)
     names = [*first, *(entry.name for entry in others)]

@@ -30,7 +30,7 @@ RAW_HEADINGS = [
 
 
 def print_plan(plan: Plan, format_: str, quiet: bool) -> None:
-    """Print the rows of a plan, what each would cost, and what the estimates rest on."""
+    """Print the rows of a plan with their estimated costs, and the basis of the estimates."""
     began = click.get_current_context().find_root().meta["icy.began"]
     start = START * (time.monotonic() - began)
     from icy.experiments.estimate import SECONDS, estimate, total_seconds  # imports torch
@@ -124,7 +124,7 @@ def _memory(plan: Plan, estimates: Sequence[Estimate]) -> str | None:
     workers = max(1, plan.workers)
     most = max(e.stack for e in estimates)
     own = estimates[0].process if plan.device == "cpu" else None
-    beside = "" if own is None else f", beside {size(own)} of each worker's own"
+    beside = "" if own is None else f", plus {size(own)} for each worker process"
     return (
         f"Memory is the peak of one replicate. Stacks of up to {most}, {counted(workers, 'worker')}: at most "
         f"{size(stacks[0] * workers)}{beside}."

@@ -24,7 +24,7 @@ class Interrupted(click.ClickException):
     """Ctrl-C or another signal to end.
 
     Args:
-        kept: what is kept and how to resume, in a sentence.
+        kept: a sentence with the kept results and how to resume.
     """
 
     def __init__(self, kept: str = "") -> None:

@@ -1,4 +1,4 @@
-"""What a command does at a signal that asks it to end: Ctrl-C, the end of a batch job, a lost connection.
+"""Reaction of a command to signals that end it: Ctrl-C, the end of a batch job, a lost connection.
 
 All three interrupt it alike, with KeyboardInterrupt, so that what is finished is kept and tables are written. While it
 ends, further signals change nothing; if that takes long, another one interrupts that too.
@@ -33,7 +33,7 @@ class _Stopping:
 
     def __init__(self) -> None:
         self.number: int | None = None
-        self._at = -PATIENCE_SECONDS  # when it was told to end
+        self._at = -PATIENCE_SECONDS  # when the signal came
         self._over = False
         self.hook: Callable[[Any], object] = sys.__unraisablehook__
 

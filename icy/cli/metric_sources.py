@@ -78,7 +78,7 @@ def metric_sources(name: str, given: Mapping[str, Any], quiet: bool) -> list[Met
             note(f"{path.name}: {table.read_as}.")
         return [MetricSource(table.name, None, lambda: table, name)]
     if "/" in name:
-        raise StoreError(f"'{name}' is no file that can be read, and no grammar.")
+        raise StoreError(f"'{name}' is neither a readable file nor a grammar.")
     sizes = given["meanings"], given["vocab_size"], given["word_length"]
     grammars = list(dict.fromkeys(g for side in ("receiver", "sender") for g in _of_side(name, side)))
     return [
@@ -94,9 +94,7 @@ def _spoken(path: Path, eos: str | None) -> list[MetricSource]:
 
     found = ProbeResult.load(path).languages()
     if not found:
-        raise StoreError(
-            f"{path} holds no languages: those of senders are there after --keep-models, and those of end-to-end runs."
-        )
+        raise StoreError(f"{path} has no languages. Senders have them after --keep-models, end-to-end runs always.")
     names = _row_names([record for record, _ in found])
     return [
         MetricSource(name, record["seed"], partial(_table_of, make, eos), str(path), record)
@@ -149,7 +147,7 @@ def apart(sources: Sequence[MetricSource]) -> list[MetricSource]:
 
 
 def _row_names(records: Sequence[Record]) -> list[str]:
-    """Return model and grammar, and whatever else tells records of the same two apart."""
+    """Return model and grammar, and further values that distinguish records of the same two."""
     from icy.analysis.wording import LETTERS, text_of
 
     long = to_long(records)

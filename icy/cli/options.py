@@ -101,7 +101,7 @@ class Count(click.ParamType):  # type: ignore[type-arg]
         """Return the number."""
         number = parse_count(str(value))
         if number is None:
-            self.fail(f"{quoted(str(value))} is no whole number (1000000, or 1e6).", param, ctx)
+            self.fail(f"{quoted(str(value))} is not a whole number (1000000, or 1e6).", param, ctx)
         return number
 
 
@@ -124,7 +124,7 @@ def selection(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--measure",
             type=click.Choice(MEASURES),
-            help="What the values of tables are that do not say so: ratio to concat's steps, accuracy, or accuracy on "
+            help="Measure of tables without a column for it: ratio to concat's steps, accuracy, or accuracy on "
             "held-out meanings.",
         ),
         click.option(
@@ -132,7 +132,7 @@ def selection(command: Callable[..., Any]) -> Callable[..., Any]:
             multiple=True,
             type=Assignment(plain=True),  # a model may be called null, and a grammar 1e5
             metavar="COLUMN=VALUE",
-            help="Only what has this value in the long table, as in representation=gumb; repeatable.",
+            help="Only rows with this value in the long table, as in representation=gumb; repeatable.",
         ),
         click.option(
             "--grammar", "-g", multiple=True, metavar="NAME", help="Only these grammars: the same; repeatable."
@@ -295,7 +295,7 @@ SHOWN = together(
         type=click.Choice(FORMATS),
         default="table",
         show_default=True,
-        help="What is printed; json has every replicate, all others the table.",
+        help="Output format; json has every replicate, the others the table.",
     ),
     click.option("--spread", type=click.Choice(SPREADS), default="sd", show_default=True, help="Of the seeds."),
     click.option("--quiet", "-q", is_flag=True, help="No progress, no remarks."),

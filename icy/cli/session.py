@@ -85,7 +85,7 @@ def run_watched(
     watcher: Watcher | None,
     track: str | Iterable[str] = (),
 ) -> ProbeResult:
-    """Train what is missing with progress and trackers; Ctrl-C becomes a sentence."""
+    """Train missing replicates with progress and trackers; Ctrl-C becomes a sentence."""
     started = time.time()
     try:
         return run(plan, watching(watcher, track, plan.store.folder))
@@ -95,7 +95,7 @@ def run_watched(
 
 
 def _same_command(ctx: click.Context) -> str:
-    """Return the command as typed, without `--rerun always`, which would repeat what has finished."""
+    """Return the command as typed, without `--rerun always`, which would repeat finished replicates."""
     line = shlex.join(["icy", *ctx.find_root().meta["icy.words"]])
     return re.sub(r" --rerun[ =]always", "", line)
 
@@ -127,7 +127,7 @@ def print_by_protocol(result: ProbeResult, format_: str, spread: str, **options:
 
 
 def print_remarks(plan: Plan, result: ProbeResult) -> None:
-    """Print where the results are, and how to go on after failures."""
+    """Print the results folder, and how to continue after failures."""
     total = sum(len(row.job.replicates) for row in plan.rows)
     folder = plan.store.folder
     if not plan.total:

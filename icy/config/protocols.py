@@ -1,4 +1,4 @@
-"""Protocols: how long each grammar is trained relative to concat, and what is reported."""
+"""Protocols: the length of the training of each grammar relative to concat, and the reported measure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from icy.core.checks import LARGEST_RATIO, whole_number
 from icy.core.errors import InvalidSettingError, quoted, unknown
 
 BASELINE = "concat"
-SCRATCH = "none"  # in place of a grammar: sender and receiver have learnt no language before
+SCRATCH = "none"  # in place of a grammar: sender and receiver have not learned a language before
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ PROTOCOLS = {
         ),
         Protocol(
             "generalise",
-            "Accuracy on meanings held out of training, once the others are learnt to the target, cut at 20.",
+            "Accuracy on meanings held out of training, when the others are learned to the target, cut at 20.",
             "icy; neither paper holds meanings out",
             target=0.99,
             targets={"discr": 0.95},
@@ -224,7 +224,7 @@ def decide(
 
 @dataclass(frozen=True)
 class EndToEndProtocol:
-    """How long a pair is trained, and what is reported of it.
+    """The length of the training of a pair, and the reported measures.
 
     From scratch it plays `steps` updates. After pre-training it plays `cap` times the updates that concat took in
     supervised training at the same seed (the slower side's), and at most `most`; unless `steps` is given.

@@ -76,10 +76,10 @@ class RunSpec:
             GPU, how updates are issued: "auto+graph", one CUDA graph per update, or "auto+plain".
         out: the results folder.
         rerun: "missing", "failed", "always" or "never"; see icy.records.store.RERUN.
-        start: packs, results folders or saved results (of `icy pack`) to start from: what they hold is copied into the
+        start: packs, results folders or saved results (of `icy pack`) to start from: their records are copied into the
             results folder and not trained again.
         keep_models: keep the weights of every replicate in the results folder, as safetensors; `ProbeResult.model`
-            gives the modules back. What is on file without its weights is trained again.
+            gives the modules back. Replicates with a record but without weights are trained again.
         plugin: files that register models, grammars or kinds of jobs.
         track: also show each result, as soon as it is recorded, in "tensorboard", "mlflow" or "wandb", or several; all
             of them local. See icy.experiments.trackers.
@@ -112,7 +112,7 @@ class RunSpec:
 
     @classmethod
     def asked(cls, **given: Any) -> Self:
-        """Return the spec of what was given; with `quick`, what was not given is small.
+        """Return the spec of these options; with `quick`, the other options get small values.
 
         Raises:
             UnknownNameError: an argument that the function does not take.
@@ -156,7 +156,7 @@ RUNNING = tuple(f.name for f in fields(RunSpec))
 
 
 def names(spec: type) -> list[str]:
-    """Return the fields of a spec, its own before those that all have."""
+    """Return the fields of a spec: its own fields first, then those of RunSpec."""
     dataclass: type[DataclassInstance] = spec
     found = [f.name for f in fields(dataclass)]
     return sorted(found, key=lambda name: name in RUNNING)
@@ -194,7 +194,7 @@ class ProbeSpec(RunSpec):
         seeds: how many, counted from 123 as in the papers, or which: [1, 2], "1,2", "123-127".
         word_seeds: seeds of the words alone, each a row of its own with all `seeds`, which then vary initial weights
             and the sequence of meanings under the same words; by default a seed has its own words.
-        target: accuracy at which concat is learnt; 0.8 for acquire and 0.99 for the others unless given.
+        target: accuracy at which concat counts as learned; by default 0.8 for acquire and 0.99 for the others.
         cap: for acquire and generalise, the longest a grammar is trained, as a multiple of concat's steps.
         max_updates: for acquire, in place of the cap: the updates that every grammar is trained for, concat too, and
             beyond the target as well, so that fast models are not cut early and accuracies at the end compare.
@@ -202,7 +202,7 @@ class ProbeSpec(RunSpec):
         split: for generalise, which meanings these are: "random", or "combinations", every meaning with one of a
             share of the pairs of values of two attributes. Each seed holds out its own, and trains on every value.
         hidden: hidden size E, or several, each a row of its own: [64, 128] or "64,128".
-        representation: what a message is made of: "soft", probabilities; "gumb", Gumbel-softmax samples; "discr",
+        representation: form of messages: "soft", probabilities; "gumb", Gumbel-softmax samples; "discr",
             tokens, trained by REINFORCE; a channel of the games of CBM24: "gs", relaxed Gumbel-softmax; "qt",
             binary words; "cb", codes; or several: a list, "soft,discr", or "all" that the model works with.
         symbols: that senders can say under soft, gumb and discr: "V+1", the vocabulary and the start symbol, unless
@@ -267,7 +267,7 @@ class SweepSpec(ProbeSpec):
         kind: kind of job of the sweep, or of a part: "probe", "e2e", or one that a plug-in registers.
         parts: arguments of parts of the sweep, by name.
         shard: "i/n": the i-th of n shares of the rows, for as many machines that write into one folder.
-        retries: how often a stack is begun again whose worker was killed, before it is filed as failed.
+        retries: how often icy restarts a stack after a worker was killed, before it records a failure.
         order: "longest" first, so that no long row is left for the end, or as "given".
     """
 

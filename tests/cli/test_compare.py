@@ -29,7 +29,7 @@ def test_a_new_model_is_placed_from_the_command_line(tmp_path: Path) -> None:
     ("words", "sentence"),
     [
         (["--compare", "atlas", "--meanings", "7x3"], "it has acquire to 0.8"),
-        (["--plot", "x.png"], "give --compare atlas"),
+        (["--plot", "x.png"], "use it with --compare atlas"),
         (["--compare", "atlas", "--quick", "--format", "json"], "prints for readers"),
         (["--compare", "atlas", "--quick", "-m", "receiver/FC2L", "--plot", "x.png"], "a plot of each"),
         (["--compare", "nowhere.parquet"], "There is no atlas"),

@@ -1,4 +1,4 @@
-"""`icy atlas`: show what the atlas holds, or make your own."""
+"""`icy atlas`: show the contents of the atlas, or make your own."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ measured under the same protocol, sizes and representation.
 def atlas_command(
     file: str | None, models: bool, pack: str | None, save: str | None, html: str | None, format_: str
 ) -> int:
-    """Show what the atlas holds and how it was made. FILE is an atlas of your own."""
+    """Show the contents of the atlas and how it was made. FILE is your own atlas."""
     from icy.analysis.atlas.atlas import FILE, Atlas
 
     if (pack is None) != (save is None):

@@ -1,4 +1,4 @@
-"""`icy compare`: tell what differs between two results, seed by seed."""
+"""`icy compare`: show the differences between two results, seed by seed."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ Examples:
 
 \b
 A and B are results folders, files written by ProbeResult.save, packs, long tables (results.csv, results.parquet), or
-atlas. PLACE:COLUMN=VALUE,... takes what has these values in the long table; runs then match although they differ there
-(but for grammar and seed, by which they are paired).
-PLACE@REVISION reads a file or folder as it was in a commit of git. Effects are B's to A's: above 1 (ratios, compared on
-the log scale) or above 0, the value is larger in B. Where both were cut at the cap, a pair says nothing.
+atlas. PLACE:COLUMN=VALUE,... selects rows of the long table with these values. Runs are then paired although they
+differ in these columns, but always by grammar and seed.
+PLACE@REVISION reads a file or folder as it was in a commit of git. An effect above 1 (of ratios, compared on the log
+scale) or above 0 means a larger value in B. A pair that was cut at the cap on both sides gives no information.
 """
 CHOICE = re.compile(r":(?=[A-Za-z_-]+=)")
 
@@ -141,7 +141,7 @@ def _compared(
 
 
 def _names(first: Place, second: Place, apart: Collection[str]) -> tuple[str, str]:
-    """Return short names that tell two places apart.
+    """Return short names that distinguish two places.
 
     Raises:
         InvalidSettingError: they are one.

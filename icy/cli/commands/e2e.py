@@ -23,10 +23,10 @@ Examples:
   icy e2e --sender FC1L --receiver FC1L --pretrain perm --quick --pretrained kept
 
 \b
-From scratch (--pretrain none) the table shows accuracy and topsim at the end; after pre-training also how well each
-side still knows the language it had learnt. What has finished is kept in the results folder: after Ctrl-C, a crash, or
-with more grammars or seeds, the same command trains only what is missing. The languages that emerged are kept there
-too; in Python, icy.EndToEndResult.load(FOLDER).language(...) reads one.
+From scratch (--pretrain none) the table shows accuracy and topsim at the end. After pre-training it also shows how well
+each side still knows its language. Finished runs are kept in the results folder: after Ctrl-C, a crash, or with more
+grammars or seeds, the same command trains only missing runs. The folder also keeps the emerged languages; in Python,
+icy.EndToEndResult.load(FOLDER).language(...) reads one.
 """
 
 FIRST = ("sender", "receiver", "pretrain", "representation", "symbols")
@@ -39,10 +39,10 @@ LAST = ("sender_options", "receiver_options", "preset", "settings")
 @plot_option("Draw the curves, in the form of Icy22 figure 7.")
 @click.pass_context
 def e2e_command(ctx: click.Context, /, plot: str | None, **given: object) -> int:
-    """Train a sender and a receiver together, from scratch or after both have learnt a grammar.
+    """Train a sender and a receiver together, from scratch or after both have learned a grammar.
 
-    Prints how well they understand each other, how alike the messages of like meanings are, and, after pre-training,
-    how far both have drifted from their language.
+    Prints the accuracy of the pair, the topographic similarity of its messages and, after pre-training, how far both
+    sides have drifted from their language.
     """
     output = OutputOptions.take(given)
     figure = None if plot is None else checked_plot(plot)

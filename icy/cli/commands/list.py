@@ -168,7 +168,7 @@ def _presets(pattern: str | None) -> Lines:
     from icy.s2b.settings import COMPATS
     from icy.study.game.settings import PUBLISHED as STUDY
 
-    rows = [["default", "", "", "what the papers say, with known defects mended"]]
+    rows = [["default", "", "", "the papers' description, with known defects corrected"]]
     for name, departure in PUBLISHED.items():
         changes = ", ".join(f"{key}={json.dumps(value)}" for key, value in departure.settings.items())
         rows.append(["published", name, changes, departure.reason])

@@ -281,7 +281,7 @@ def _conventions(given: Assignments, names: Sequence[str]) -> dict[str, dict[str
 def _with_pairs(
     chosen: Mapping[str, Mapping[str, object]], names: Sequence[str], pairs: str, table: Table, progress: Any
 ) -> dict[str, dict[str, object]]:
-    """Return the conventions with those that depend on the table: of topsim its pairs, of CBM what a concept is."""
+    """Return the conventions, including the pairs of topsim and the concepts of CBM, which depend on the table."""
     own = {metric: dict(of_one) for metric, of_one in chosen.items()}
     if table.phrases and "cbm" in names:
         own["cbm"] = {"concepts": "items", **own.get("cbm", {})}

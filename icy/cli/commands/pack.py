@@ -20,7 +20,7 @@ Examples:
 
 \b
 A pack holds complete records, with learning curves, emerged languages, versions and a checksum. All commands that read
-a results folder read a pack; with --from, commands that train go on from it, and train only what it lacks.
+a results folder read a pack. With --from, commands that train copy its records and train only missing replicates.
 """
 
 
@@ -29,22 +29,22 @@ a results folder read a pack; with --from, commands that train go on from it, an
 @click.option("--out", "-o", required=True, metavar="FILE", type=click.Path(), help="The pack: a .parquet file.")
 @click.option("--quiet", "-q", is_flag=True, help="No remarks.")
 def pack_command(results: tuple[str, ...], out: str, quiet: bool) -> int:
-    """Pack complete results into one compressed file, from which runs can go on.
+    """Pack complete results into one compressed file that runs can resume from.
 
-    RESULTS are results folders, packs, or files of ProbeResult.save; together they become one pack, in which no
-    replicate is lost and each stands once. What FILE holds already, if it is a pack, is kept too.
+    RESULTS are results folders, packs, or files of ProbeResult.save; together they become one pack, in which
+    every replicate is kept and occurs once. An existing pack FILE keeps its replicates.
     """
     from icy.records.pack import Pack, is_pack, keep_odd, merged
 
     path, new = Path(out), list(map(Pack.read, results))
     if path.exists() and not is_pack(path):
-        raise StoreError(f"{path} is there already, and is no pack: give another name, or remove it.")
+        raise StoreError(f"{path} exists and is not a pack: give another name, or remove it.")
     before = [Pack.read(path)] if path.exists() else []
     pack = merged([*before, *new])
     keep_odd(path, before)
     pack.write(path)
     if not quiet:
         kept = len(pack.records) - len(merged(new).records)
-        also = f", {kept} of which only the file itself held before" if kept else ""
+        also = f", including {kept} that only this file had" if kept else ""
         note(f"Written: {path}, {counted(len(pack.records), 'replicate')}{also}, {size(path.stat().st_size)}.")
     return DONE

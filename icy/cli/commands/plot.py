@@ -41,7 +41,7 @@ notes are printed for the caption. The style slides is 6.3 inches, a slide of 16
 @style_option(exposed=True)
 @selection
 @click.option("--spread", type=click.Choice(SPREADS), help="Spread over seeds.  [default: sem for curves, else sd]")
-@click.option("--title", metavar="TEXT", help="Title of the plot; '' for none.  [default: what was measured]")
+@click.option("--title", metavar="TEXT", help="Title of the plot; '' for none.  [default: the measure]")
 @click.option("--width", type=click.FloatRange(1, 40), metavar="INCHES", help="Figure width.  [default: about 7]")
 @click.option("--quiet", "-q", is_flag=True, help="No remarks.")
 def plot_command(

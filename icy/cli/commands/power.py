@@ -1,4 +1,4 @@
-"""`icy power`: seeds needed to tell two models apart."""
+"""`icy power`: number of seeds that distinguishes two models."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def power_command(
     measure: str | None,
     format_: str,
 ) -> int:
-    """Tell how many seeds it takes to tell two models apart, going by a pilot of both."""
+    """Compute the number of seeds that distinguishes two models, from a pilot of both."""
     from icy.analysis.tables.paired import seeds_needed, two_models
     from icy.experiments.results import read_results
     from icy.records.load import long_of

@@ -28,8 +28,8 @@ Examples:
   icy probe -m MyModel --plugin mine.py --option layers=3 --set learning_rate=0.002
 
 \b
-Concat is always trained, as the baseline. What has finished is kept in the results folder: after Ctrl-C, a crash,
-or with more grammars or seeds, the same command trains only what is missing.
+Concat is always trained, as the baseline. Finished runs are kept in the results folder: after Ctrl-C, a crash, or with
+more grammars or seeds, the same command trains only missing runs.
 """
 
 
@@ -42,7 +42,7 @@ or with more grammars or seeds, the same command trains only what is missing.
 def probe_command(ctx: click.Context, /, compare: str | None, plot: str | None, **given: object) -> int:
     """Measure which grammars a model learns easily.
 
-    Trains the model on every grammar, with several seeds, relative to concat; prints the bias table, and keeps all
+    Trains the model on every grammar with several seeds, prints the bias table relative to concat, and keeps all
     results in a folder.
     """
     output = OutputOptions.take(given)

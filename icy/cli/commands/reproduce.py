@@ -33,11 +33,12 @@ Examples:
   icy reproduce metarg22/listener --only lstm --observations 1e6
 
 \b
-Every cell is trained under the preset `published`, with as many seeds as the paper had, and held against what was
-printed, in combined standard errors. Whole tables take hours on a CPU. What has finished is kept in the results
-folder: after Ctrl-C, or with more models, the same command trains only what is missing; --rerun never shows what is
-there. A table of metrics, such as icy22/table9, is measured on languages. For a table or figure that icy does not
-measure, the error describes it and names the command or page that shows it; with --dry-run, this is the answer.
+Every cell is trained under the preset `published`, with as many seeds as in the paper, and compared with the printed
+number, in combined standard errors. Whole tables take hours on a CPU. Finished runs are kept in the results folder:
+after Ctrl-C, or with more models, the same command trains only missing runs. --rerun never shows the finished cells
+without training. A table of metrics, such as icy22/table9, is measured on languages. For a table or figure that icy
+does not measure, the error describes it and names the command or page that shows it; with --dry-run, this is the
+answer.
 """
 
 

@@ -19,7 +19,7 @@ Examples:
   icy sweep zoo.toml --shard 2/8      # on the second of eight machines that share the folder
 
 \b
-A file in TOML (or YAML) holds the same options by name; parts of a sweep that differ stand under [[sweep]]:
+A file in TOML (or YAML) holds the same options by name; each [[sweep]] is a part with its own values:
   seeds = 5
   out = "bias"
   [[sweep]]
@@ -30,8 +30,8 @@ A file in TOML (or YAML) holds the same options by name; parts of a sweep that d
   hidden = [64, 128]
 
 \b
-What is on file is never repeated: after Ctrl-C, a crash, or with more models, the same command goes on. A row that
-fails is kept as failed, and the rest goes on; --rerun failed tries it again.
+Finished runs are never repeated: after Ctrl-C, a crash, or with more models, the same command trains only missing
+runs. A row that fails is kept as failed, and the others continue; --rerun failed tries it again.
 """
 
 FIRST = (
@@ -49,7 +49,7 @@ LAST = ("settings", "quick", "plugin", "order", "shard", "retries")
 def sweep_command(ctx: click.Context, /, file: str | None, **given: object) -> int:
     """Probe many models under many settings: all combinations are rows.
 
-    Takes the options of `icy probe`, each of which may have several values. The command line overrides FILE.
+    Takes the options of `icy probe`, each with one or several values. The command line overrides FILE.
     """
     output = OutputOptions.take(given)
     chosen = given_by_user(ctx, given)

@@ -150,7 +150,7 @@ def _tables(long: pd.DataFrame, spread: str, compare: str | None, look: dict[str
                     f"Rows of {kind.noun} are neither grouped nor sorted; leave out --by and --sort."
                 )
             if not isinstance(about, str | None) and len(groups) > 1:  # the others can be compared
-                note(f"Games of {kind.noun} are compared with what was published, and with nothing else.")
+                note(f"Games of {kind.noun} can only be compared with published results.")
                 about = None
             found[protocol] = table_of(kind, part, spread, compare=about)
         else:
@@ -167,11 +167,11 @@ def _differences(long: pd.DataFrame, diff: str, spread: str, look: dict[str, Any
     for protocol, part in by_protocol(long):
         if (kind := kind_of_rows(part)).table is not None:
             raise InvalidSettingError(
-                f"Games of {kind.noun} are not subtracted; choose what learnt alone, with --model."
+                f"Games of {kind.noun} are not subtracted; select models that trained alone, with --model."
             )
         try:
             found[protocol] = difference_table(part, diff, Path(diff).stem, spread, **look)
-        except (IncompatibleError, StoreError) as error:  # there may be no such model under this protocol
+        except (IncompatibleError, StoreError) as error:  # the protocol may have no results of this model
             alone.append((protocol, error))
     for protocol, reason in alone:
         if not found:

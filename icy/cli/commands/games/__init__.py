@@ -1,4 +1,4 @@
-"""`icy games`: train agents in multi-target games, evaluate them, and show what they say."""
+"""`icy games`: train agents in multi-target games, evaluate them, and show their messages."""
 
 from __future__ import annotations
 

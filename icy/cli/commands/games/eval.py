@@ -41,7 +41,7 @@ def eval_command(
     quiet: bool,
     **given: object,
 ) -> None:
-    """Evaluate agents in games: those that were kept (--keep-models), and those that know the rules.
+    """Evaluate saved agents (--keep-models) and agents that know the rules.
 
     "ideal" has a word for every concept, "literal" says the first of them alone, "holistic" has a message of its own
     for every phrase, and "random" says and answers anything. Trained agents play the game in which they learned, with

@@ -15,9 +15,9 @@ Examples:
   icy games train --preset mugoodman21/concept --seeds 5
 
 \b
-A row per combination of what is several; its seeds and kinds of distractors train as one stack. A training that was
-interrupted, or killed, goes on where it was: run the same command again. `icy games eval FOLDER` plays what was kept
-(--keep-models), and `icy metrics FOLDER` scores the languages.
+Options with several values give a row per combination. Its seeds and kinds of distractors train as one stack. After
+an interruption the same command resumes the training. `icy games eval FOLDER` evaluates saved agents (--keep-models),
+and `icy metrics FOLDER` measures their languages.
 """
 
 train_command = job_command(job_kind("games"), "train", EPILOG)

@@ -19,8 +19,8 @@ Examples:
   icy s2b train --set learning_rate=0.002 --option heads=4 --game query=tss --dry-run
 
 \b
-A row per combination of what is several. A training that was interrupted, or killed, goes on where it was: run the same
-command again. `icy s2b eval --listener FOLDER` plays what was kept (--keep-models).
+Options with several values give a row per combination. After an interruption the same command resumes the training.
+`icy s2b eval --listener FOLDER` evaluates saved agents (--keep-models).
 """
 
 RECALL_EPILOG = """\b
@@ -32,7 +32,7 @@ Examples:
 
 \b
 A game has two steps: a stimulus, and a question about its value in one dimension. The score is the accuracy in the
-second shot. A training that was interrupted, or killed, goes on where it was: run the same command again.
+second shot. After an interruption the same command resumes the training.
 """
 
 

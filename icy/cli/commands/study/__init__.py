@@ -6,7 +6,7 @@ import click
 
 from icy.cli.groups import LazyGroup
 
-COMMANDS = {  # name: (module, what it does)
+COMMANDS = {  # name: (module, help)
     "new": ("new", "Write the files of a new study."),
     "serve": ("serve", "Run studies as a web service."),
     "status": ("status", "Show how far a study is."),
@@ -16,7 +16,7 @@ COMMANDS = {  # name: (module, what it does)
     "forget": ("forget", "Erase a person's ids, and data if wished."),
     "simulate": ("simulate", "Let simulated players and senders of the zoo play."),
     "report": ("report", "Show people, simulated players and senders in one table."),
-    "power": ("power", "Tell by simulation what a study of some size would find."),
+    "power": ("power", "Simulate studies of some size, and show their results."),
 }
 EPILOG = """\b
 Examples:
@@ -32,6 +32,6 @@ Examples:
 def study_command() -> None:
     """Run Secret Spy Codes, and simulate its players (Icy22 section 4.3).
 
-    Players learn the codes of coloured shapes; what they get right of combinations that were never shown tells their
+    Players learn the codes of colored shapes. Their answers to combinations that were never shown reveal their
     bias. People, simulated players and senders of the zoo play on the same instances.
     """

@@ -29,5 +29,5 @@ def new_command(file: str, platform: str, language: str) -> int:
 
     paths = new_study(file, platform, language)
     note(f"Written: {', '.join(map(str, paths))}.")
-    note(f"Try it with `icy study serve {paths[0]}`; what is marked TODO must be written before the study opens.")
+    note(f"Try it with `icy study serve {paths[0]}`; write the texts marked TODO before the study opens.")
     return DONE

@@ -1,4 +1,4 @@
-"""What the commands of a study that is run share."""
+"""Shared parts of the commands of a running study."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`icy study power`: what a study of some size would find."""
+"""`icy study power`: simulated results of a study of some size."""
 
 from __future__ import annotations
 

@@ -27,9 +27,9 @@ Examples:
   icy study report --rows people.csv --published --acquisition ratios.parquet
 
 \b
-RESULTS are results folders of `icy study simulate`, packs or long tables. --rows are rows of people, as the export of a
-study writes them. Filters leave out games: by score and attention those of people and simulated players, by language
-those of all but the published people. --attention leaves out games with one and the same answer in more than 80 % of
+RESULTS are results folders of `icy study simulate`, packs or long tables. --rows are rows of people, as `icy study
+export` writes them. Filters by score and attention apply to people and simulated players. The filter by language
+applies to all rows except the published people. --attention leaves out games with the same answer in more than 80 % of
 the items, with a median answer time below 1 s, or with letters that no code has in more than 20 % of the answers.
 """
 VALUES = (
@@ -44,7 +44,7 @@ VALUES = (
               help="Rows of people, a .csv or .parquet file; repeatable.")  # fmt: skip
 @click.option("--published", is_flag=True, help="Also show the published people of Icy22, by their counts.")
 @click.option("--value", default="accuracy", show_default=True, type=click.Choice(VALUES),
-              help="What the table shows.")  # fmt: skip
+              help="Measure in the table.")  # fmt: skip
 @click.option("--least-score", type=float, default=0.0, show_default=True, help="Leave out games with fewer points.")
 @click.option("--attention", is_flag=True, help="Leave out games that fail a rule of attention.")
 @click.option("--degenerate/--no-degenerate", default=True, show_default=True,
@@ -121,7 +121,7 @@ def _print_frame(found: pd.DataFrame, format_: str) -> None:
 
 
 def all_rows(results: tuple[str, ...], rows: tuple[str, ...], published: bool) -> pd.DataFrame:
-    """Return rows of simulated games, of people, and of what is published, in one long form.
+    """Return rows of simulated games, people and published people, in one long form.
 
     Raises:
         IcyError: there are none, or they cannot be read.

@@ -27,7 +27,7 @@ Examples:
 
 \b
 PERSON is the opaque name of a person, or its first letters; "all" are those with nothing odd who are not decided on.
-What is odd is for you to look at: nothing is rejected by itself, and no money is moved. --pay writes files for the
+Odd games are for you to check: icy rejects nothing by itself and moves no money. --pay writes files for the
 platform, with ids of people; some days later, as the settings say, these ids are deleted from the database.
 """
 HEADINGS = (
@@ -42,10 +42,10 @@ MOST_NAMES = 5  # of people in a sentence
 @study_argument
 @click.option("--approve", multiple=True, metavar="PERSON|all", help="Approve a finished game; repeatable.")
 @click.option("--reject", multiple=True, metavar="PERSON=REASON", help="Reject one, with a reason; repeatable.")
-@click.option("--pay", type=click.Path(), metavar="FOLDER", help="Write files to pay those who were decided on.")
+@click.option("--pay", type=click.Path(), metavar="FOLDER", help="Write files to pay the people with a decision.")
 @format_option
 def review_command(study: str, approve: tuple[str, ...], reject: tuple[str, ...], pay: str | None, format_: str) -> int:
-    """List finished games and what is odd about them; approve, reject, and write payments."""
+    """List finished games with their oddities; approve, reject, and write payments."""
     from icy.study.service.pay import money
     from icy.study.service.review import export_payments, reviewed
 

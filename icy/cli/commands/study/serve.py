@@ -20,11 +20,11 @@ Examples:
 \b
 STUDY is a settings file of `icy study new`, or its name. Only this machine can reach the service unless --host says
 otherwise; put it behind a proxy with TLS to let people in. The page of the researcher is at STUDY/researcher, for this
-machine alone, or for who knows the password in the variable {PASSWORD}.
+machine alone, or with the password in the variable {PASSWORD}.
 
 \b
-An open study whose people need an id lets nobody in before its link is tested: give the platform the test link that is
-printed, open the study there, and confirm what arrived. --skip-link-test files the link as tested instead.
+A study that requires ids admits nobody before its link is tested: give the platform the printed test link, open the
+study there, and confirm the received id. --skip-link-test marks the link as tested instead.
 """
 
 
@@ -34,7 +34,7 @@ printed, open the study there, and confirm what arrived. --skip-link-test files 
 @click.option("--port", default=8000, show_default=True, help="Port to listen at.")
 @click.option("--base-url", default="", metavar="URL", help="Address that people use, as in https://study.example.")
 @click.option("--root-path", default="", metavar="PATH", help="Part of it before the study, as in /spy.")
-@click.option("--behind-proxy", is_flag=True, help="Believe what a proxy on this machine says of who asks.")
+@click.option("--behind-proxy", is_flag=True, help="Trust the client addresses from a proxy on this machine.")
 @click.option("--researcher", is_flag=True, help="Have a page with the progress of every condition.")
 @click.option("--skip-link-test", is_flag=True, help="Open studies without a test of the platform's link.")
 def serve_command(

@@ -15,7 +15,7 @@ Examples:
 
 \b
 A row per player, dataset, protocol and preset; a game on every instance. `icy list study-players` describes simulated
-players; any sender of `icy list models` can play too. What is on file is not played again.
+players; any sender of `icy list models` can play too. Finished games are not played again.
 """
 
 simulate_command = job_command(job_kind("study"), "simulate", EPILOG)
