@@ -178,13 +178,13 @@ def test_the_command_adds_to_a_pack_that_is_there(pack: Path, tmp_path: Path) ->
     records = [on_file()]
     other = Pack.of(records).write(tmp_path / "other.parquet")
     done = CliRunner().invoke(main, ["pack", str(other), "-o", str(pack)])
-    assert "8 replicates, 7 of which only the file itself held before, " in done.stderr
+    assert "8 replicates, including 7 that only this file had, " in done.stderr
     assert len(Pack.read(pack).records) == 8
     table = tmp_path / "results.csv"
     table.write_text("model\n")
     refused = CliRunner().invoke(main, ["pack", str(other), "-o", str(table)])
     assert (refused.exit_code, table.read_text()) == (1, "model\n")
-    assert "is there already, and is no pack" in refused.stderr
+    assert "exists and is not a pack" in refused.stderr
 
 
 def test_a_damaged_pack_says_so(pack: Path) -> None:
