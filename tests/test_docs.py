@@ -373,7 +373,7 @@ def test_includes_find_their_markers() -> None:
 
 def test_every_page_is_in_the_contents() -> None:
     listed = set()
-    for page in PAGES:
+    for page in set(PAGES) - {"docs/benchmarks/index.md"}:  # lists pages that are written when the site is built
         for block in code(page, "{toctree}"):
             names = [line for line in block.splitlines() if line and not line.startswith(":")]
             files = [((ROOT / page).parent / f"{name}.md").resolve() for name in names]

@@ -3,7 +3,8 @@
 - `{generated} NAME ARGUMENT...` in Markdown: a table or text of `generated.py`.
 - `.. public:: PACKAGE` in `{eval-rst}`: documentation of the public names of a package.
 - `.. registered:: KIND...` in `{eval-rst}`: documentation of the classes and functions behind registered names.
-- Before a build, pictures are drawn into `_generated/`; after it, the explorer of the atlas is put beside the pages.
+- Before a build, pictures are drawn into `_generated/`, and each page of measurements gets a page in `benchmarks/`.
+  After it, the explorer of the atlas is written next to the pages.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 from docutils.statemachine import StringList
 from generated import PARTS, first_line
+from measured import link_pages, write_pages
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.domains import Domain
@@ -35,7 +37,6 @@ ARRAY = re.compile(r"ndarray\[tuple\[(?:~?typing\.)?Any, \.\.\.\], (?:~?numpy\.)
 LONE_STAR = re.compile(r"(?<![\\*\w])\*(?=[\w\[])(?![^*]*\*)")
 LONE_LETTER = re.compile(r"^(\s*:\w+ \w+: )([A-Z]\.)$")  # would begin a list
 COLON = "\N{MODIFIER LETTER COLON}"  # stands for a colon while Napoleon runs
-BENCHMARK = re.compile(r"\]\(\.\./(?:benchmarks|results|tests/stress)/(?:\w+/)?([\w-]+)\.md\)")
 VALUES = {  # descriptions of values, which have no docstrings
     "icy.testing.MODEL_CHECKS": "The checks of models, by name.",
     "icy.testing.CELL_CHECKS": "The checks of cells, by name.",
@@ -56,7 +57,7 @@ class Generated(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Return the nodes of the part that is asked for."""
         arguments = self.arguments[1].split() if len(self.arguments) > 1 else []
-        text = PARTS[self.arguments[0]](*arguments)
+        text = link_pages(PARTS[self.arguments[0]](*arguments), Path(self.env.srcdir), self.env.docname)
         return self.parse_text_to_nodes(text, allow_section_headings=True)
 
 
@@ -191,10 +192,14 @@ def within_signature(app: Sphinx, domain: Domain | None, node: nodes.Node | None
     return None
 
 
-def link_benchmarks(app: Sphinx, page: str, source: list[str]) -> None:
-    """Turn links to pages of benchmarks/, results/ and tests/stress into links to the pages of the site."""
-    if "/" not in page:
-        source[0] = BENCHMARK.sub(r"](benchmarks/\1.md)", source[0])
+def write_measured_pages(app: Sphinx) -> None:
+    """Write a page into docs/benchmarks/ for each page of measurements."""
+    write_pages(Path(app.srcdir))
+
+
+def link_measured_pages(app: Sphinx, page: str, source: list[str]) -> None:
+    """Turn links to pages of measurements into links to their pages on the site."""
+    source[0] = link_pages(source[0], Path(app.srcdir), page)
 
 
 def use_dashes(app: Sphinx, doctree: nodes.document) -> None:
@@ -242,12 +247,13 @@ def setup(app: Sphinx) -> dict[str, bool]:
     for name, directive in DIRECTIVES.items():
         app.add_directive(name, directive)
     app.connect("builder-inited", draw_pictures)
+    app.connect("builder-inited", write_measured_pages)
     app.connect("build-finished", write_explorer)
     app.connect("autodoc-process-signature", readable_signature)
     app.connect("autodoc-process-docstring", hide_colon, priority=100)  # before napoleon
     app.connect("autodoc-process-docstring", keep_plain, priority=900)  # and after it
     app.connect("warn-missing-reference", within_signature)
-    app.connect("source-read", link_benchmarks)
+    app.connect("source-read", link_measured_pages)
     app.connect("doctree-read", use_dashes)
     for field in PyObject.doc_field_types:
         if field.name == "variable":

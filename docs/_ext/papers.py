@@ -126,7 +126,7 @@ def _measured(one: PublishedName) -> tuple[str, str]:
     counts = [_count(path) for path in sorted(REPRODUCED.glob("*.csv")) if re.fullmatch(rf"{stem}(-.*)?", path.stem)]
     if counts:
         path, measured, cells = max(counts, key=lambda found: found[1])
-        return f"{measured} of {cells} numbers", _link(f"benchmarks/{path.stem}")
+        return f"{measured} of {cells} numbers", _link(f"../results/reproduced/{path.stem}")
     if one.is_measured:
         return "on the page" if of.page else "no", _link(of.page)
     return "no", _link(of.page)
