@@ -48,6 +48,7 @@ import generated
 pytestmark = pytest.mark.usefixtures("without_long_checks")
 SLOW_PARTS = ("grammar-measures",)
 COMMANDS_OF_PLUG_INS = ("guess",)
+PLUG_INS = tuple(f"docs/plug-ins{page}.md" for page in ("", "-pytorch", "-grammars", "-checks"))
 
 
 def asked(page: str, part: str) -> list[list[str]]:
@@ -197,8 +198,8 @@ def test_names_of_plain_help_keep_their_stars() -> None:
 
 @pytest.fixture
 def plugged_in(forgetting: None, tmp_path: Path) -> None:
-    """The plug-ins of the page, each from a file of its own."""
-    for block in code("docs/plug-ins.md"):
+    """Register the plug-ins of the pages, each from its own file."""
+    for block in (block for page in PLUG_INS for block in code(page)):
         name = re.match(r"# (\w+\.py)\n", block)
         if name is not None:
             (tmp_path / name[1]).write_text(block)
@@ -334,9 +335,9 @@ def test_the_code_of_the_page_of_worlds_runs() -> None:
 
 @pytest.mark.usefixtures("plugged_in")
 def test_the_checks_of_the_plug_in_page_run() -> None:
-    (block,) = [b for b in code("docs/plug-ins.md") if not b.startswith("# my_")]
+    (block,) = code("docs/plug-ins-checks.md")
     names: dict[str, object] = {}
-    exec(compile(block, "plug-ins.md", "exec"), names)
+    exec(compile(block, "plug-ins-checks.md", "exec"), names)
     assert callable(names["test_contract"])
 
 
