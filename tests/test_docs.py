@@ -89,8 +89,8 @@ def test_every_grammar_has_a_section_and_a_picture() -> None:
 
 
 def test_every_metric_has_a_section() -> None:
-    assert {name for _, name in asked("docs/metrics.md", "metric")} == set(icy.list_metrics())
-    assert set(icy.list_metrics()) <= set(sections("docs/metrics.md"))
+    assert {name for _, name in asked("docs/metrics-definitions.md", "metric")} == set(icy.list_metrics())
+    assert set(icy.list_metrics()) <= set(sections("docs/metrics-definitions.md"))
 
 
 def test_every_departure_is_described() -> None:
