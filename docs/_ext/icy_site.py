@@ -3,7 +3,7 @@
 - `{generated} NAME ARGUMENT...` in Markdown: a table or text of `generated.py`.
 - `.. public:: PACKAGE` in `{eval-rst}`: documentation of the public names of a package.
 - `.. registered:: KIND...` in `{eval-rst}`: documentation of the classes and functions behind registered names.
-- Before a build, pictures are drawn into `_generated/`; after it, the explorer of the atlas is written next to the pages.
+- Before a build, pictures are drawn into `_generated/`; after it, the explorer of the atlas is added to the site.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def of_module(one: Any) -> str:
     return f"{one.__module__}.{one.__qualname__}"
 
 
-# -- changes to output of other extensions -----------------------------------------------------------------------------------
+# -- changes to output of other extensions ----------------------------------------------------------------------------
 
 
 def readable_signature(
@@ -175,7 +175,7 @@ def hide_colon(app: Sphinx, what: str, name: str, one: Any, options: Any, lines:
 
 
 def keep_plain(app: Sphinx, what: str, name: str, one: Any, options: Any, lines: list[str]) -> None:
-    """Escape text that looks like markup: a lone star before a word, as in [*stack, batch], and a lone letter, as in "L." """
+    """Escape false markup: a lone star before a word, as in [*stack, batch], and a lone letter, as in "L." """
     for i, line in enumerate(lines):
         parts = LONE_LETTER.sub(r"\1\\\2", line.replace(COLON, ":")).split("`")
         parts[::2] = [LONE_STAR.sub(r"\\*", part) for part in parts[::2]]

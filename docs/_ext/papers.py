@@ -1,4 +1,4 @@
-"""The page of the papers: the parts of each paper, with their names in icy, their commands, and counts of measured numbers.
+"""The page of the papers: parts of each paper, with their names in icy, commands, and counts of measured numbers.
 
 Tables and figures come from the catalog of published tables, models, grammars, metrics and players from the registry,
 and counts of measured numbers from the csv files in results/reproduced. Nothing here needs Sphinx.
