@@ -37,6 +37,8 @@ PRINTED = {
         "table results/reproduced/replicates.parquet -m FC2L -g rot -g shufdet --where protocol=acquire "
         "--where hidden_size=128 "
         "--spread sem --compare icy22/table3",
+    ],
+    "docs/comparing-results.md": [
         "compare results/reproduced/replicates.parquet:model=sender/HierZero:RNN "
         "results/reproduced/replicates.parquet:model=sender/HierZero:dgsend --where protocol=acquire",
     ],
