@@ -1,4 +1,4 @@
-"""The pages on running a study show the output of icy: their commands run in order, after three robots have played."""
+"""What docs/study-run.md shows is what icy prints: its commands run in its order, after three robots have played."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from tests.study.service.robot import Robot
 from tests.study.service.web.helpers import browsing
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = "".join((DOCS / f"study-{name}.md").read_text() for name in ("run", "prepare", "serve"))
-ALIKE = (  # random names, times, numbers, and the space around cells
+PAGE = "".join((DOCS / f"study-{name}.md").read_text() for name in ("run", "prepare", "serve"))
+ALIKE = (  # what is random or takes time, and what a table leaves as space around it
     (r"\b[0-9A-F]{8}\b", "NAME"),
     (r"\d{4}-\d\d-\d\d \d\d:\d\d", "TIME"),
     (r"\d+(\.\d+)?", "0"),
@@ -39,8 +39,8 @@ class Slow(Clock):
 
 
 def shown() -> list[tuple[str, str]]:
-    """Return every command of the pages with the output that they show below it; "" for none."""
-    blocks = re.findall(r"^```([^\n]*)\n(.*?)^```$", PAGES, re.MULTILINE | re.DOTALL)
+    """Every command of the page with what is shown below it; "" for nothing."""
+    blocks = re.findall(r"^```([^\n]*)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     found: list[tuple[str, str]] = []
     for (language, text), (following, output) in pairwise([*blocks, ("end", "")]):
         if language == "sh":
@@ -51,7 +51,7 @@ def shown() -> list[tuple[str, str]]:
 
 
 def alike(text: str) -> list[str]:
-    """Return the lines of a text, with placeholders for the parts that may differ."""
+    """Lines without what may differ."""
     for pattern, given in ALIKE:
         text = re.sub(pattern, given, text)
     return [line.strip() for line in text.strip().splitlines()]
@@ -69,7 +69,7 @@ def play_pilot() -> None:
 
 
 @pytest.mark.docs
-def test_the_pages_show_the_output_of_icy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_shows_what_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     served = iter([play_pilot, lambda: None])  # the pilot, and then the study behind a proxy
     monkeypatch.setattr(serve, "listening", lambda _: None)
@@ -94,11 +94,11 @@ def test_the_pages_show_the_output_of_icy(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def open_spy_codes(folder: Path) -> None:
-    """Write an open study as the pages say: the files of the pilot with the missing texts."""
+    """Write an open study, as the page says: the files of the pilot with what was to be written."""
     for name in ("pilot.toml", "pilot-information.md", "pilot-debriefing.md"):
         text = (folder / name).read_text().replace("TODO", "done").replace('state = "pilot" ', 'state = "open" ')
         (folder / name.replace("pilot", "spy-codes")).write_text(text.replace("pilot-", "spy-codes-"))
 
 
-def test_the_pages_show_commands_with_their_output() -> None:
+def test_the_page_shows_commands_with_their_output() -> None:
     assert ("icy study check pilot", "3 games and 150 items: all as it should be.\n") in shown()
