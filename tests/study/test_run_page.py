@@ -20,7 +20,8 @@ from tests.study.service.helpers import Clock
 from tests.study.service.robot import Robot
 from tests.study.service.web.helpers import browsing
 
-PAGE = (Path(__file__).parents[2] / "docs" / "study-run.md").read_text()
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = "".join((DOCS / f"study-{name}.md").read_text() for name in ("run", "prepare", "serve"))
 ALIKE = (  # what is random or takes time, and what a table leaves as space around it
     (r"\b[0-9A-F]{8}\b", "NAME"),
     (r"\d{4}-\d\d-\d\d \d\d:\d\d", "TIME"),
