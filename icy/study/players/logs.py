@@ -48,7 +48,7 @@ class Log:
     """One person's game, in the form of the export.
 
     Attributes:
-        person: random name of the person.
+        person: opaque name of the person.
         game: the rules of the game.
         events: actions of the player.
     """

@@ -13,7 +13,7 @@ from icy.study.service import Study, StudyPlan, open_study
 from icy.study.service.persons import Arrival, Person, enter
 from icy.study.service.plan import plan_of
 from icy.study.service.platforms import Visit
-from icy.study.service.play import EventResult, OnFile, act, load
+from icy.study.service.play import EventResult, SavedGame, act, load
 
 GAME = {"examples": 6, "held_out_at": [2, 3, 5], "interval": 2}
 PEOPLE = {"purpose": "to test", "controller": "Nobody", "contact": "nobody@example.org", "retention": "a minute"}
@@ -79,7 +79,7 @@ def started(of: Study, external: str = "") -> Person:
     return found
 
 
-def loaded(of: Study, who: str = "") -> OnFile:
+def loaded(of: Study, who: str = "") -> SavedGame:
     """The game on file of a person, by default the only one."""
     with of.database.reading() as connection:
         return load(connection, who or connection.execute("SELECT id FROM person").fetchone()["id"])
@@ -111,7 +111,7 @@ def on(of: Study, who: Person) -> EventResult:
 
 def finish(of: Study, who: Person, text: str = "abc") -> None:
     """Answer all items of a game that has started."""
-    while not answer(of, who, text).found.is_closed:
+    while not answer(of, who, text).saved.is_closed:
         on(of, who)
 
 

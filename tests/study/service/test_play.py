@@ -19,7 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from icy.study.game import Event, GameState
 from icy.study.service import Database, Study
 from icy.study.service.audit import audit
-from icy.study.service.play import MOST_REACTION, EventResult, OnFile, act, checked_reaction, set_display
+from icy.study.service.play import MOST_REACTION, EventResult, SavedGame, act, checked_reaction, set_display
 from tests.study.service.helpers import answer, at_once, finish, loaded, on, person, rows, started, study, token
 
 
@@ -54,8 +54,8 @@ def test_a_second_answer_gets_the_first_verdict(of: Study) -> None:
     trial = token(of, who)
     first = answer(of, who, "abc", trial)
     before = everything(of)
-    again = answer(of, who, first.found.state.trial.code, trial)
-    assert (again.said, again.found.state) == ("", first.found.state)
+    again = answer(of, who, first.saved.state.trial.code, trial)
+    assert (again.notice, again.saved.state) == ("", first.saved.state)
     assert everything(of) == before
 
 
@@ -66,14 +66,14 @@ def test_an_answer_to_another_item_is_told_and_changes_nothing(of: Study) -> Non
     on(of, who)
     before = everything(of)
     for trial in (old, "", "0" * 32):
-        assert act(of, who.id, Event("answer", "abc"), trial).said == "stale"
-        assert act(of, who.id, Event("next"), trial).said == ""
+        assert act(of, who.id, Event("answer", "abc"), trial).notice == "stale"
+        assert act(of, who.id, Event("next"), trial).notice == ""
     assert everything(of) == before
 
 
 def test_an_item_of_another_person_is_none_of_ours(of: Study) -> None:
     one, other = started(of), started(of)
-    assert answer(of, one, "abc", token(of, other)).said == "stale"
+    assert answer(of, one, "abc", token(of, other)).notice == "stale"
     assert {row["state"] for row in rows(of, "SELECT state FROM trial")} == {"open"}
 
 
@@ -81,7 +81,7 @@ def test_an_item_of_another_person_is_none_of_ours(of: Study) -> None:
 def test_what_is_no_answer_costs_nothing_and_is_kept(text: str, said: str, of: Study) -> None:
     who = started(of)
     before = loaded(of, who.id)
-    assert answer(of, who, text).said == said
+    assert answer(of, who, text).notice == said
     after = loaded(of, who.id)
     assert (after.state, after.trial) == (before.state, before.trial)
     assert rows(of, "SELECT payload_json FROM event WHERE kind = 'refused'") == [
@@ -93,7 +93,7 @@ def test_what_is_no_answer_costs_nothing_and_is_kept(text: str, said: str, of: S
 def test_before_the_start_nothing_happens(of: Study) -> None:
     who = person(of)
     for event in (Event("answer", "abc"), Event("next"), Event("add"), Event("tab", "train"), Event("blur")):
-        assert act(of, who.id, event).found.state.phase == "new"
+        assert act(of, who.id, event).saved.state.phase == "new"
     assert rows(of, "SELECT * FROM event") == []
 
 
@@ -145,7 +145,7 @@ def test_of_fifty_answers_at_once_one_is_graded(of: Study) -> None:
 
     at_once([partial(submit, "abc" + "x" * n) for n in range(50)])
     assert len(found) == 50
-    assert len({outcome.found.state.trial.text for outcome in found}) == 1  # all are told the same verdict
+    assert len({outcome.saved.state.trial.text for outcome in found}) == 1  # all are told the same verdict
     assert len(rows(of, "SELECT * FROM event WHERE kind = 'answer'")) == 1
     assert len(rows(of, "SELECT * FROM trial")) == 1
     assert audit(of).faults == ()
@@ -180,7 +180,7 @@ class AnyGame(RuleBasedStateMachine):
         self.closed: list[Any] | None = None
 
     @property
-    def file(self) -> OnFile:
+    def file(self) -> SavedGame:
         """The game on file."""
         return loaded(self.of, self.who.id)
 
@@ -271,7 +271,7 @@ def play_until_killed(folder: Path, who: Any, statement: int, told: int) -> None
 
     Database._connect = traced  # type: ignore[method-assign]
     of = study(folder)
-    while not answer(of, who, "abc").found.is_closed:
+    while not answer(of, who, "abc").saved.is_closed:
         os.write(told, b"a")
         on(of, who)
         os.write(told, b"n")

@@ -25,7 +25,7 @@ def play_well(of: Study, who: Person, reaction: int = 4000) -> None:
     while True:
         game = loaded(of, who.id)
         act(of, who.id, Event("answer", game.state.trial.code), game.trial, reaction)
-        if on(of, who).found.is_closed:
+        if on(of, who).saved.is_closed:
             return
 
 
