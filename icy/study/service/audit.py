@@ -138,10 +138,9 @@ def _faults_of_grade(trial: Row) -> Iterator[str]:
     correct = answer == trial["code"]
     grade = (answer, int(correct), trial["cards"] - 1 if correct else 0)
     if (trial["answer"], trial["correct"], trial["points"]) != grade:
-        saved = f"{trial['correct']}, {trial['points']}"
-        yield (
-            f"Item {trial['example'] + 1} is graded {saved} (correct, points), but should be {grade[1]}, {grade[2]}."
-        )
+        saved = f"correct={trial['correct']}, points={trial['points']}"
+        right = f"correct={grade[1]}, points={grade[2]}"
+        yield f"Item {trial['example'] + 1} is graded {saved}, but should be {right}."
 
 
 ANSWER = ("raw", "answer", "correct", "points")

@@ -43,7 +43,7 @@ class Database:
         self._writing = threading.Lock()  # threads wait in turn instead of retrying
         if not make and not path.is_file():
             raise StoreError(f"The database {path} does not exist yet; `icy study serve` makes it.")
-        with self._errors_as_messages():
+        with self._store_errors():
             _make_private(path)
             self._anchor = self._connect()  # stays open, so that closing other connections does not truncate the log
             self._set_up()
@@ -51,7 +51,7 @@ class Database:
     @contextlib.contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """Open a connection that sees one consistent state of the database."""
-        with self._errors_as_messages(), contextlib.closing(self._connect()) as connection:
+        with self._store_errors(), contextlib.closing(self._connect()) as connection:
             connection.execute("BEGIN")
             yield connection
             connection.execute("ROLLBACK")
@@ -59,7 +59,7 @@ class Database:
     @contextlib.contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """Open a connection for one exclusive transaction; an error rolls it back."""
-        with self._errors_as_messages(), self._writing, contextlib.closing(self._connect()) as connection:
+        with self._store_errors(), self._writing, contextlib.closing(self._connect()) as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
@@ -78,13 +78,12 @@ class Database:
             raise StoreError(f"{path} exists already; choose another name for the copy.")
         _make_private(path)
         closing = contextlib.closing
-        with self._errors_as_messages(path), closing(sqlite3.connect(path)) as copy:
-            with closing(self._connect()) as connection:
-                connection.backup(copy)
+        with self._store_errors(path), closing(sqlite3.connect(path)) as copy, closing(self._connect()) as connection:
+            connection.backup(copy)
 
     def scrub(self) -> None:
         """Write the log into the file and truncate it, so that deleted data remain in neither of them."""
-        with self._errors_as_messages(), self._writing, contextlib.closing(self._connect()) as connection:
+        with self._store_errors(), self._writing, contextlib.closing(self._connect()) as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
@@ -121,8 +120,8 @@ class Database:
         return [statement for statement in "\n".join(lines).split(";") if statement.strip()]
 
     @contextlib.contextmanager
-    def _errors_as_messages(self, path: Path | None = None) -> Iterator[None]:
-        """Turn errors of SQLite into messages for users."""
+    def _store_errors(self, path: Path | None = None) -> Iterator[None]:
+        """Raise errors of SQLite as StoreError."""
         try:
             yield
         except (sqlite3.OperationalError, sqlite3.DatabaseError) as error:

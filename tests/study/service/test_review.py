@@ -1,4 +1,4 @@
-"""Reviews: what is odd is shown, nothing is decided by itself, and payments are files."""
+"""Reviews: unusual games are marked, researchers decide, and payments are files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.study.service.helpers import answer, finish, loaded, on, rows, starte
 
 
 def play_well(of: Study, who: Person, reaction: int = 4000) -> None:
-    """Answer all items right."""
+    """Answer all items correctly."""
     while True:
         game = loaded(of, who.id)
         act(of, who.id, Event("answer", game.state.trial.code), game.trial, reaction)
@@ -29,7 +29,7 @@ def play_well(of: Study, who: Person, reaction: int = 4000) -> None:
             return
 
 
-def test_what_is_odd_is_shown(tmp_path: Path) -> None:
+def test_unusual_games_are_marked(tmp_path: Path) -> None:
     of = study(tmp_path, people={"most_bonus_cents": 100})
     play_well(of, started(of))
     finish(of, started(of), "redred")
@@ -59,7 +59,7 @@ def test_letters_that_no_code_has_are_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_score_of_icy22_is_looked_at_in_games_of_its_length(tmp_path: Path) -> None:
+def test_low_scores_are_marked_only_in_games_of_50_items(tmp_path: Path) -> None:
     of = study(tmp_path, conditions={"game": {"examples": 50, "held_out_at": [29, 39, 49]}})
     who = started(of)
     for n in range(50):
@@ -69,7 +69,7 @@ def test_the_score_of_icy22_is_looked_at_in_games_of_its_length(tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_a_bonus_is_capped_and_of_finished_games_alone(tmp_path: Path) -> None:
+def test_a_bonus_is_capped_and_only_for_finished_games(tmp_path: Path) -> None:
     of = study(tmp_path, people={"most_bonus_cents": 3}, conditions={"game": {"cents_per_ten": 20}})
     who = started(of)
     with of.database.reading() as connection:
@@ -95,7 +95,7 @@ def test_decisions_can_change_until_they_are_paid(tmp_path: Path) -> None:
     decide(of, who.id, APPROVE)
     assert reviewed(of)[0].decision == "approve"
     export_payments(of, tmp_path / "pay")
-    with pytest.raises(InvalidSettingError, match="was exported"):
+    with pytest.raises(InvalidSettingError, match="was exported already"):
         decide(of, who.id, REJECT, "too late")
     with pytest.raises(UnknownNameError, match="No person with a finished game"):
         decide(of, "nobody", APPROVE)
@@ -121,7 +121,7 @@ def decided(folder: Path, platform: str, **kept: str) -> Study:
 
 
 def files(of: Study, folder: Path) -> dict[str, str]:
-    """The files to pay by, of which none is for others to read."""
+    """The payment files; only their owner may read them."""
     found = export_payments(of, folder / "pay")
     assert all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in found)
     return {path.name: path.read_text() for path in found}
@@ -155,7 +155,7 @@ STRANGE = ("a,b", 'say "hi"', "two\u2028lines", "semi;colon", "tab\there")
 
 @pytest.mark.parametrize("platform", ["prolific", "mturk", "link"])
 def test_strange_ids_stay_one_cell_of_one_line(platform: str, tmp_path: Path) -> None:
-    """They are refused now, but a database may hold some, or a study may accept them by a pattern of its own."""
+    """Current versions refuse such ids, but an old database may have them, or a study's own pattern may accept them."""
     of = decided(tmp_path, platform)
     write(of, "UPDATE review SET decision = 'approve'")
     for strange in STRANGE:
@@ -183,7 +183,7 @@ def test_several_assignments_of_a_worker_are_marked(tmp_path: Path) -> None:
     assert bad["EarlierAssignments"] == ""
 
 
-def test_others_get_codes_and_amounts(tmp_path: Path) -> None:
+def test_other_platforms_get_codes_and_amounts(tmp_path: Path) -> None:
     of = decided(tmp_path, "link")
     (text,) = files(of, tmp_path).values()
     good, bad = csv.DictReader(io.StringIO(text))
@@ -197,5 +197,5 @@ def test_codes_are_by_outcome(tmp_path: Path) -> None:
     of = study(tmp_path, platform={"name": "prolific", "codes": codes})
     assert [code_of(of, name, "OWN") for name in ("complete", "failed_check", "declined")] == ["C1", "C3", ""]
     assert leave_address(of, "complete").endswith("?cc=C1")
-    assert leave_address(of, "declined") == ""  # no code for it, so people return their submission by themselves
+    assert leave_address(of, "declined") == ""  # without a code, people return their submission on the platform
     assert code_of(study(tmp_path, name="own"), "complete", "OWN") == "OWN"
