@@ -162,7 +162,7 @@ class CodeFit:
 
 
 class FamilyComposer(Memoriser):
-    """Remembers codes, and fits rules to compose new codes; an upper bound for what the shown codes allow.
+    """Remembers codes, and fits rules to compose new codes; an upper bound for players who know the rules.
 
     There are two kinds of rules: every position depends on the colour alone or on the shape alone (concat and perm); or
     the code is two words in an order that the shape determines (shufdet). The player follows the rule with the fewest

@@ -366,7 +366,7 @@ def plan_path(study: str | Path) -> Path:
     """Return the settings file of a name or path, as in pilot.toml for "pilot".
 
     Raises:
-        StoreError: there is no settings file; the message says how to make one.
+        StoreError: the settings file does not exist; the message says how to make one.
     """
     path = Path(study)
     if path.suffix == ".toml" and path.is_file():

@@ -93,7 +93,7 @@ class Visit:
         external: the person's id on the platform; "" for none.
         kept: further parameters of the link.
         preview: whether the platform only shows a preview.
-        fault: why the id in the link cannot be used; "" if it can be used, or if there is no id.
+        fault: why the id in the link cannot be used; "" if it can be used, or for a link without an id.
     """
 
     external: str = ""

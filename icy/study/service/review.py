@@ -184,7 +184,7 @@ def export_payments(study: Study, folder: Path) -> list[Path]:
     """Write the payment files of a platform for all decisions, and mark these decisions as exported.
 
     Raises:
-        InvalidSettingError: there are no decisions.
+        InvalidSettingError: no game has a decision.
         StoreError: a file cannot be written.
     """
     with study.database.reading() as connection:

@@ -223,10 +223,10 @@ def test_feedback_on_held_out_items(
         assert shown is not None
         assert shown.correct is correct
         assert (shown.code is not None) == (tells and correct is False)
-        assert (game.shown(state).score > before) == bool(correct)  # the score tells nothing that feedback does not
+        assert (game.shown(state).score > before) == bool(correct)  # the score reveals no more than the feedback
 
 
-def test_at_the_end_all_points_are_told() -> None:
+def test_the_final_score_has_all_points() -> None:
     game = game_of(held_out_feedback="none")
     state = play_out(game)
     assert (game.shown(state).score, game.shown(state).phase) == (170, "closed")

@@ -155,7 +155,7 @@ STRANGE = ("a,b", 'say "hi"', "two\u2028lines", "semi;colon", "tab\there")
 
 @pytest.mark.parametrize("platform", ["prolific", "mturk", "link"])
 def test_strange_ids_stay_one_cell_of_one_line(platform: str, tmp_path: Path) -> None:
-    """Current versions refuse such ids, but an old database may have them, or a study's own pattern may accept them."""
+    """Current versions refuse these ids, but an old database may have them, or a study's pattern may accept them."""
     of = decided(tmp_path, platform)
     write(of, "UPDATE review SET decision = 'approve'")
     for strange in STRANGE:

@@ -97,7 +97,7 @@ def _desk(desks: dict[str, Desk], request: Request) -> Desk:
     """Return the study of an address.
 
     Raises:
-        HTTPException: there is no study at this address.
+        HTTPException: the address does not belong to a study.
     """
     if (desk := desks.get(request.path_params["study"])) is None:
         raise HTTPException(404)

@@ -236,7 +236,7 @@ class Submission:
         return self.display() | {"sound": int(self.text("sound") == "1")}
 
     def act(self, event: Event, trial: str = "", reaction: int | None = None) -> EventResult | None:
-        """Apply an event to the game, if the person is at the game."""
+        """Apply an event to the game; None if the person is on another page."""
         if stages.stage_of(self.desk.study, self.person) != "game":
             return None
         return act(self.desk.study, self.person.id, event, trial, reaction)

@@ -135,7 +135,7 @@ def test_the_condition_is_the_servers_choice(of: Study) -> None:
 def test_unknown_addresses_show_an_error_page(address: str, browser: Browser) -> None:
     reply = browser.get(address)
     assert reply.status_code in (404, 405)
-    assert "There is no such page." in reply.text
+    assert "This page does not exist." in reply.text
 
 
 def test_only_static_files_of_the_pages_are_served(browser: Browser) -> None:
