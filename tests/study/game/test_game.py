@@ -232,7 +232,7 @@ def test_the_final_score_has_all_points() -> None:
     assert (game.shown(state).score, game.shown(state).phase) == (170, "closed")
 
 
-def test_exposures_count_what_was_shown_with_its_code() -> None:
+def test_exposures_count_items_shown_with_their_code() -> None:
     game, state = started(dataset="eng")
     first = state.trial
     assert (first.shown, first.exposures, first.own_exposures) == ((0, 0), (0, 0), 0)
@@ -253,7 +253,7 @@ def test_a_finished_game_is_closed() -> None:
         assert game.apply(state, Event(kind, text)) is state  # type: ignore[arg-type]
 
 
-def test_finishing_closes_a_game_whose_last_item_is_answered() -> None:
+def test_finish_closes_a_game_after_the_last_answer() -> None:
     game = game_of(examples=3, held_out_at=(2,))
     state = game.apply(game.new(), Event("start"))
     for _ in range(2):
@@ -296,7 +296,7 @@ def test_events_as_json() -> None:
     assert Event("start").to_json() == {"kind": "start"}
 
 
-# -- anything in any order ---------------------------------------------------------------------------------------------
+# -- random sequences of events ----------------------------------------------------------------------------------------
 
 
 class AnyGame(RuleBasedStateMachine):

@@ -60,7 +60,7 @@ def test_strangers_with_an_unfilled_link_never_share_a_game(platform: str, state
     assert found.visits == {"placeholder": 2 * len(SPOILED)}
     (warning,) = found.warnings
     assert warning.startswith(
-        "16 visits were turned away because of the link: 16 had an id that was not filled in; the last was at 2026-"
+        "16 visits were turned away because of the link: 16 had a placeholder instead of an id; the last was at 2026-"
     )
 
 

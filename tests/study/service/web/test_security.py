@@ -75,7 +75,7 @@ def test_pictures_have_opaque_addresses_and_reveal_nothing(palette: str, browser
         addresses.add(browser.page.picture)
         picture = browser.client.get(browser.page.picture)
         assert picture.headers["content-type"] == "image/svg+xml"
-        assert re.search(r'alt="The shape to answer"', browser.text)
+        assert re.search(r'alt="The shape of this question"', browser.text)
         assert not re.search("red|green|blue|circle|triangle|square|[0-9]{7,}", picture.text)
         browser.send("answer", answer="abc")
         browser.send("next")
@@ -518,7 +518,7 @@ def test_error_pages_reveal_no_internals(of: Study, monkeypatch: pytest.MonkeyPa
 
     with browsing(of, raise_server_exceptions=False) as browser:
         browser.start()
-        monkeypatch.setattr(pages, "told", broken)
+        monkeypatch.setattr(pages, "result_text", broken)
         reply = browser.post(*browser.filled("answer", answer="abc"))
         assert reply.status_code == 500
         assert "secret" not in reply.text
