@@ -41,7 +41,7 @@ class Filter:
     def __post_init__(self) -> None:
         real_number("least score", self.least_score)
 
-    def kept(self, rows: pd.DataFrame) -> pd.DataFrame:
+    def select(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Return the rows of the games that pass the filter, in their order.
 
         Rows of published numbers always pass.
@@ -83,8 +83,8 @@ def _numbers(rows: pd.DataFrame) -> pd.DataFrame:
     wide = of_games.assign(**{name: keys[name] for name in GAME_OF}).pivot_table(
         index=GAME_OF, columns="metric", values="value", aggfunc="first", sort=False
     )
-    found = wide.reindex(columns=[MEASURES[name].metric for name in names]).astype(float)
-    return found.set_axis(list(names), axis=1)
+    numbers = wide.reindex(columns=[MEASURES[name].metric for name in names]).astype(float)
+    return numbers.set_axis(list(names), axis=1)
 
 
 FILTERS: Mapping[str, Filter] = {
@@ -111,7 +111,7 @@ def sensitivity(rows: pd.DataFrame) -> pd.DataFrame:
     by = ["dataset", "agent", "protocol", "preset"]
     parts = []
     for name, one in FILTERS.items():
-        kept = one.kept(rows)
+        kept = one.select(rows)
         exact = kept[(kept["metric"] == EXACT) & (kept["split"] == HELD_OUT) & (kept["agent_kind"] != PUBLISHED)]
         exact = exact.assign(value=exact["value"].astype(float))
         means = exact.pivot_table(index=by, columns="grammar", values="value", sort=False)

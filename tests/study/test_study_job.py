@@ -137,7 +137,7 @@ def test_a_sender_that_does_not_converge_is_marked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ({"player": "composr"}, "did you mean composer"),
         ({"protocol": "joked"}, "did you mean yoked"),
@@ -152,8 +152,8 @@ def test_a_sender_that_does_not_converge_is_marked(tmp_path: Path) -> None:
         ({"player": "FC2L", "settings": {"learning_rat": 1}}, "did you mean learning_rate"),
     ],
 )
-def test_invalid_settings_are_refused(given: dict[str, Any], said: str) -> None:
-    with pytest.raises(IcyError, match=said):
+def test_invalid_settings_are_refused(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(IcyError, match=message):
         jobs(**given)
 
 

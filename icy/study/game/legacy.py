@@ -45,8 +45,8 @@ def legacy_words(seed: int, content: Dataset) -> Int64[IntArray, "attr value let
     """Return the random words of a game of the authors' service, by attribute and value: shape [A, K, w]."""
     sizes = (2, content.values, content.word_length)
     possible = content.vocab_size**content.word_length
-    drawn = np.random.RandomState(seed).choice(possible, size=sizes[0] * sizes[1], replace=False)
-    return digits(drawn, content.vocab_size, content.word_length).reshape(sizes)
+    words = np.random.RandomState(seed).choice(possible, size=sizes[0] * sizes[1], replace=False)
+    return digits(words, content.vocab_size, content.word_length).reshape(sizes)
 
 
 def legacy_generators(content: Dataset) -> Any:

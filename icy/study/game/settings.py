@@ -141,7 +141,7 @@ class StudyGameSettings:
             )
 
     @classmethod
-    def of(cls, preset: str = "clean", **given: Any) -> "StudyGameSettings":
+    def of(cls, preset: str = "clean", **changes: Any) -> "StudyGameSettings":
         """Return the settings of a preset with changes; values may come from JSON.
 
         Raises:
@@ -151,11 +151,11 @@ class StudyGameSettings:
         if preset not in PRESETS:
             raise unknown("preset", str(preset), list(PRESETS))
         known = [one.name for one in fields(cls)]
-        for name in given:
+        for name in changes:
             if name not in known:
                 raise unknown("setting of the game", str(name), known)
         usual = {name: value for departure in PRESETS[preset].values() for name, value in departure.settings.items()}
-        return cls(**{**usual, **given})
+        return cls(**{**usual, **changes})
 
     def to_json(self) -> dict[str, object]:
         """Return all settings as plain JSON, which `of` reads."""

@@ -100,9 +100,9 @@ class Composer(Memoriser):
         ends = (code[half:] for (_, shape), code in self.known.items() if shape == item[1])
         return self._word(begins) + self._word(ends)
 
-    def _word(self, seen: Iterable[str]) -> str:
+    def _word(self, words: Iterable[str]) -> str:
         """Return the most frequent word; among equally frequent words the first."""
-        counts = Counter(seen)
+        counts = Counter(words)
         return counts.most_common(1)[0][0] if counts else self.seat.letters(self.seat.content.word_length)
 
 
@@ -215,9 +215,9 @@ def by_order(known: Mapping[Item, str], item: Item, half: int) -> list[CodeFit]:
 def _two_words(known: Mapping[Item, str], item: Item, half: int, swap: Mapping[int, bool]) -> CodeFit:
     words: tuple[dict[int, str], dict[int, str]] = ({}, {})
     faults = 0
-    for seen, code in known.items():
-        parts = (code[half:], code[:half]) if swap[seen[1]] else (code[:half], code[half:])
-        for of, value, part in zip(words, seen, parts, strict=True):
+    for other, code in known.items():
+        parts = (code[half:], code[:half]) if swap[other[1]] else (code[:half], code[half:])
+        for of, value, part in zip(words, other, parts, strict=True):
             faults += sum(a != b for a, b in zip(of.setdefault(value, part), part, strict=True))
     found = [tuple(of[value]) if value in of else (None,) * half for of, value in zip(words, item, strict=True)]
     return CodeFit(faults, (*found[1], *found[0]) if swap[item[1]] else (*found[0], *found[1]))

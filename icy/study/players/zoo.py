@@ -115,9 +115,9 @@ class ZooPlayer(StudyPlayer):
         if not self.known or not updates:
             return
         pool = MeaningPool([self._meanings.new_tensor(sorted(self.known)).numpy()], CPU)
-        drawn = pool.draw(self._keys["cards"], self.updates, updates, self.settings.training.batch_size)[0]
+        batches = pool.draw(self._keys["cards"], self.updates, updates, self.settings.training.batch_size)[0]
         noise = counter_hash(self._keys["noise"], torch.arange(self.updates, self.updates + updates, device="cpu"))
-        self._learner.train(self._meanings[drawn][:, None], self._messages[drawn][:, None], noise[:, None])
+        self._learner.train(self._meanings[batches][:, None], self._messages[batches][:, None], noise[:, None])
         self.updates += updates
 
     def predict_codes(self, meanings: Sequence[int]) -> list[str]:

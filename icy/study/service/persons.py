@@ -113,7 +113,7 @@ def _last_visit(connection: sqlite3.Connection, person: Person, visit: Visit) ->
     if row is None:  # the id was erased
         return None
     old: dict[str, Any] = json.loads(row["kept_json"])
-    new = {**old, **visit.kept}
+    new = {**old, **visit.extra}
     earlier = [
         one for one in (*old.get("earlier", []), old.get("assignment")) if one not in (None, new.get("assignment"))
     ]
@@ -175,7 +175,7 @@ def _save_person(connection: sqlite3.Connection, study: Study, arrival: Arrival)
         ),
     )
     if visit.external:
-        parameters = json.dumps(dict(visit.kept))
+        parameters = json.dumps(dict(visit.extra))
         connection.execute("INSERT INTO external_id VALUES (?, ?, ?)", (person, visit.external, parameters))
     return Person.of(connection.execute("SELECT * FROM person WHERE id = ?", (person,)).fetchone())
 

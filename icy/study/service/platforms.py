@@ -48,7 +48,7 @@ class Platform:
         needs_id: whether people need an id to take part.
         id_pattern: regular expression of ids.
         case: "lower" or "upper" if ids are compared without case and stored in this case; "" if case matters.
-        kept: further parameters, and the names under which they are stored until ids are deleted.
+        extra: further parameters, and the names under which they are stored until ids are deleted.
         link: parameters of the link that a researcher gives to the platform; the platform fills in the ids.
         frames: sites that may show the study in a frame.
     """
@@ -57,7 +57,7 @@ class Platform:
     needs_id: bool = False
     id_pattern: str = ANY_ID
     case: Case = ""
-    kept: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    extra: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     link: str = ""
     frames: tuple[str, ...] = ()
 
@@ -70,7 +70,7 @@ PLATFORMS: Mapping[str, Platform] = {
         needs_id=True,
         id_pattern="[0-9a-f]{24}",
         case="lower",
-        kept={"STUDY_ID": "study", "SESSION_ID": "session"},
+        extra={"STUDY_ID": "study", "SESSION_ID": "session"},
         link="PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}",
     ),
     "mturk": Platform(
@@ -78,7 +78,7 @@ PLATFORMS: Mapping[str, Platform] = {
         needs_id=True,
         id_pattern="[A-Z0-9]+",
         case="upper",
-        kept={"assignmentId": "assignment", "hitId": "hit", "turkSubmitTo": "submit_to"},
+        extra={"assignmentId": "assignment", "hitId": "hit", "turkSubmitTo": "submit_to"},
         frames=MTURK_FRAMES,
     ),
     "sona": Platform("survey_code", needs_id=True, link="survey_code=%SURVEY_CODE%"),
@@ -91,13 +91,13 @@ class Visit:
 
     Attributes:
         external: the person's id on the platform; "" for none.
-        kept: further parameters of the link.
+        extra: further parameters of the link.
         preview: whether the platform only shows a preview.
         fault: why the id in the link cannot be used; "" if it can be used, or for a link without an id.
     """
 
     external: str = ""
-    kept: Mapping[str, str] = field(default_factory=dict)
+    extra: Mapping[str, str] = field(default_factory=dict)
     preview: bool = False
     fault: Fault = ""
 
@@ -121,7 +121,7 @@ def visit_of(platform: str, id_parameter: str, parameters: Mapping[str, str], id
     """
     known = PLATFORMS[platform]
     name = id_parameter or known.id_parameter
-    values = {short: cleaned(parameters.get(parameter, "")) for parameter, short in known.kept.items()}
+    values = {short: cleaned(parameters.get(parameter, "")) for parameter, short in known.extra.items()}
     preview = values.get("assignment") == PREVIEW
     valid = {short: value for short, value in values.items() if 0 < len(value) <= MOST_ID and not is_placeholder(value)}
     external = "" if preview or not name else cleaned(parameters.get(name, ""))
@@ -133,7 +133,7 @@ def visit_of(platform: str, id_parameter: str, parameters: Mapping[str, str], id
 def parameters_of(platform: str, id_parameter: str, visit: Visit) -> dict[str, str]:
     """Return the parameters of an address from which `visit_of` reads this visit."""
     known = PLATFORMS[platform]
-    parameters = {parameter: visit.kept[name] for parameter, name in known.kept.items() if name in visit.kept}
+    parameters = {parameter: visit.extra[name] for parameter, name in known.extra.items() if name in visit.extra}
     name = id_parameter or known.id_parameter
     return parameters | ({name: visit.external} if visit.external else {})
 

@@ -27,7 +27,7 @@ LEAST_SCORE, EXAMPLES = 100, 50  # Icy22 pays games of 50 items from 100 points 
 
 
 @dataclass(frozen=True)
-class Reviewed:
+class GameReview:
     """A finished game with the information for a review.
 
     Attributes:
@@ -67,7 +67,7 @@ GAMES = """
 """
 
 
-def reviewed(study: Study) -> list[Reviewed]:
+def review_games(study: Study) -> list[GameReview]:
     """Return all finished games for review."""
     with study.database.reading() as connection:
         games = connection.execute(GAMES, (study.number, study.is_pilot)).fetchall()
@@ -77,7 +77,7 @@ def reviewed(study: Study) -> list[Reviewed]:
         }
     counts = Counter(one for game in games for one in _assignments(game))
     shared = {one for one, people in counts.items() if people > 1}
-    return [_reviewed(study, game, trials[game["id"]], shared) for game in games]
+    return [_review(study, game, trials[game["id"]], shared) for game in games]
 
 
 def _assignments(row: Row) -> list[str]:
@@ -86,7 +86,7 @@ def _assignments(row: Row) -> list[str]:
     return [*saved.get("earlier", []), *([saved["assignment"]] if "assignment" in saved else [])]
 
 
-def _reviewed(study: Study, game: Row, trials: list[Row], shared: set[str]) -> Reviewed:
+def _review(study: Study, game: Row, trials: list[Row], shared: set[str]) -> GameReview:
     answers = [trial["answer"] for trial in trials]
     times = [trial["reaction_ms"] for trial in trials if trial["reaction_ms"] is not None]
     position = json.loads(game["position_json"])
@@ -95,7 +95,7 @@ def _reviewed(study: Study, game: Row, trials: list[Row], shared: set[str]) -> R
     strange = strange_answers(game_of(game["rules_json"]).codes, answers)
     assignments = _assignments(game)
     is_low = game["score"] < LEAST_SCORE and len(answers) == EXAMPLES
-    return Reviewed(
+    return GameReview(
         person=game["person"],
         cell=f"{game['dataset']}/{game['grammar']}",
         score=game["score"],

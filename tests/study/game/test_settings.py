@@ -50,7 +50,7 @@ def test_the_bonus_is_linear() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "error", "said"),
+    ("given", "error", "message"),
     [
         ({"dataset": "sint"}, UnknownNameError, "did you mean synth"),
         ({"grammar": "rotate"}, UnknownNameError, "did you mean rot"),
@@ -69,8 +69,8 @@ def test_the_bonus_is_linear() -> None:
         ({"examples": 0}, InvalidSettingError, "number of examples"),
     ],
 )
-def test_invalid_settings_are_refused(given: dict[str, Any], error: type[IcyError], said: str) -> None:
-    with pytest.raises(error, match=said):
+def test_invalid_settings_are_refused(given: dict[str, Any], error: type[IcyError], message: str) -> None:
+    with pytest.raises(error, match=message):
         StudyGameSettings(**given)
 
 

@@ -38,7 +38,7 @@ def test_unchanged_games_have_no_faults(of: Study) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ("UPDATE game SET score = score + 1 WHERE id = 1", "the points of the items add up to"),
         ("UPDATE game SET cards = 9 WHERE id = 1", "The column cards has 9"),
@@ -64,7 +64,7 @@ def test_unchanged_games_have_no_faults(of: Study) -> None:
         ),
     ],
 )
-def test_a_change_is_found(change: str, said: str, of: Study) -> None:
+def test_a_change_is_found(change: str, message: str, of: Study) -> None:
     write(of, change)
-    assert any(said.lower() in fault.what.lower() for fault in audit(of).faults), audit(of).faults
+    assert any(message.lower() in fault.what.lower() for fault in audit(of).faults), audit(of).faults
     assert all(len(fault.person) == 32 for fault in audit(of).faults)

@@ -51,7 +51,7 @@ def test_existing_files_are_not_overwritten(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         (("Pilot",), "lowercase letters"),
         (("pilot", "prolifik"), "did you mean prolific"),
@@ -59,6 +59,6 @@ def test_existing_files_are_not_overwritten(tmp_path: Path) -> None:
         (("no/folder/pilot",), "does not exist"),
     ],
 )
-def test_invalid_arguments_are_refused(given: tuple[str, ...], said: str, tmp_path: Path) -> None:
-    with pytest.raises(IcyError, match=said):
+def test_invalid_arguments_are_refused(given: tuple[str, ...], message: str, tmp_path: Path) -> None:
+    with pytest.raises(IcyError, match=message):
         new_study(tmp_path / given[0], *given[1:])

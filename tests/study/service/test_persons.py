@@ -55,8 +55,8 @@ def test_ids_are_compared_without_case_on_platforms_without_case(platform: str, 
 
 def came(of: Study, assignment: str, **more: str) -> Person:
     """A worker of MTurk who comes with an assignment."""
-    kept = {"assignment": assignment, "hit": f"hit of {assignment}", **more} if assignment else more
-    visit = Visit("A1", kept)
+    parameters = {"assignment": assignment, "hit": f"hit of {assignment}", **more} if assignment else more
+    visit = Visit("A1", parameters)
     known = come_again(of, visit)
     found = known or enter(of, Arrival(visit, "computer", "2026-11-23T08:59:00.000Z"))
     assert isinstance(found, Person)
@@ -82,8 +82,8 @@ def test_the_assignment_of_the_last_visit_counts(
     of = study(tmp_path, platform={"name": "mturk"})
     assert len({came(of, assignment).id for assignment in visits}) == 1
     (row,) = rows(of, "SELECT kept_json FROM external_id")
-    kept = json.loads(row["kept_json"])
-    assert (kept["assignment"], kept["hit"], kept.get("earlier")) == (last, f"hit of {last}", earlier)
+    parameters = json.loads(row["kept_json"])
+    assert (parameters["assignment"], parameters["hit"], parameters.get("earlier")) == (last, f"hit of {last}", earlier)
 
 
 def test_agreeing_again_replaces_the_assignment(tmp_path: Path) -> None:

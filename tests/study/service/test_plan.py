@@ -14,7 +14,7 @@ from tests.study.service.helpers import plan
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [
         ({"titel": "x"}, "No setting in pilot.toml is called 'titel'; did you mean title"),
         ({"pages": {"demographic": True}}, "did you mean demographics?"),
@@ -42,10 +42,10 @@ from tests.study.service.helpers import plan
         ({"name": "other"}, "The name of the file is the name of the study"),
     ],
 )
-def test_wrong_settings_are_reported_in_one_sentence(settings: dict[str, Any], said: str, tmp_path: Path) -> None:
+def test_wrong_settings_are_reported_in_one_sentence(settings: dict[str, Any], message: str, tmp_path: Path) -> None:
     with pytest.raises(IcyError) as error:
         plan_of(settings, tmp_path / "pilot.toml")
-    assert said in str(error.value)
+    assert message in str(error.value)
     assert "\n" not in str(error.value)
 
 
@@ -59,13 +59,13 @@ def test_paths_that_are_not_settings_files_are_refused(tmp_path: Path, monkeypat
     monkeypatch.chdir(tmp_path)
     Path("folder").mkdir()
     Path("notes.txt").write_text("")
-    for given, said in {
+    for given, message in {
         "folder": "'folder' is a folder; name the settings file of a study, as in 'folder/pilot.toml'",
         ".": "'.' is a folder",
         "notes.txt": "'notes.txt' is not the settings file of a study",
         "nothing": "The study 'nothing.toml' does not exist; `icy study new nothing.toml` makes it",
     }.items():
-        with pytest.raises(StoreError, match=re.escape(said)):
+        with pytest.raises(StoreError, match=re.escape(message)):
             read_plan(given)
 
 

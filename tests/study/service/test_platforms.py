@@ -26,8 +26,8 @@ MTURK = {"workerId": "A1", "assignmentId": "as", "hitId": "hi", "turkSubmitTo": 
 
 def test_each_platform_has_its_parameters() -> None:
     prolific, mturk = visit_of("prolific", "", PROLIFIC), visit_of("mturk", "", MTURK)
-    assert (prolific.external, dict(prolific.kept)) == ("5f1c00000000000000000001", {"study": "st", "session": "se"})
-    assert (mturk.external, mturk.kept["submit_to"], mturk.preview) == ("A1", "https://www.mturk.com", False)
+    assert (prolific.external, dict(prolific.extra)) == ("5f1c00000000000000000001", {"study": "st", "session": "se"})
+    assert (mturk.external, mturk.extra["submit_to"], mturk.preview) == ("A1", "https://www.mturk.com", False)
     assert visit_of("sona", "", {"survey_code": "7"}).external == "7"
     assert visit_of("link", "", {"id": "7"}).external == "7"
     assert visit_of("link", "who", {"id": "7", "who": "8"}).external == "8"
@@ -90,7 +90,7 @@ def test_ids_that_do_not_match_the_platform_are_malformed(platform: str, text: s
 
 
 @pytest.mark.parametrize(
-    ("platform", "text", "kept"),
+    ("platform", "text", "expected"),
     [
         ("prolific", "60A1C9D5E8F70B2A3C4D5E6F", "60a1c9d5e8f70b2a3c4d5e6f"),
         ("prolific", "\u200b60a1c9d5e8f70b2a3c4d5e6f\n", "60a1c9d5e8f70b2a3c4d5e6f"),
@@ -104,9 +104,9 @@ def test_ids_that_do_not_match_the_platform_are_malformed(platform: str, text: s
         ),
     ],
 )
-def test_ids_are_normalized(platform: str, text: str, kept: str) -> None:
+def test_ids_are_normalized(platform: str, text: str, expected: str) -> None:
     found = visit_of(platform, "", {PLATFORMS[platform].id_parameter: text})
-    assert (found.external, found.fault) == (kept, "")
+    assert (found.external, found.fault) == (expected, "")
 
 
 def test_a_study_may_have_its_own_pattern_of_ids() -> None:
@@ -118,7 +118,7 @@ def test_a_study_may_have_its_own_pattern_of_ids() -> None:
 
 def test_placeholders_in_other_parameters_are_left_out() -> None:
     found = visit_of("mturk", "", {**MTURK, "assignmentId": "${assignmentId}", "hitId": "h" * 200})
-    assert dict(found.kept) == {"submit_to": "https://www.mturk.com"}
+    assert dict(found.extra) == {"submit_to": "https://www.mturk.com"}
     assert (found.external, found.preview) == ("A1", False)
 
 

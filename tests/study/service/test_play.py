@@ -77,11 +77,13 @@ def test_an_answer_to_another_persons_item_is_stale(of: Study) -> None:
     assert {row["state"] for row in rows(of, "SELECT state FROM trial")} == {"open"}
 
 
-@pytest.mark.parametrize(("text", "said"), [("", "empty"), ("  ", "empty"), ("red cir", "letters"), ("a" * 65, "long")])
-def test_invalid_answers_cost_nothing_and_are_logged(text: str, said: str, of: Study) -> None:
+@pytest.mark.parametrize(
+    ("text", "notice"), [("", "empty"), ("  ", "empty"), ("red cir", "letters"), ("a" * 65, "long")]
+)
+def test_invalid_answers_cost_nothing_and_are_logged(text: str, notice: str, of: Study) -> None:
     who = started(of)
     before = loaded(of, who.id)
-    assert answer(of, who, text).notice == said
+    assert answer(of, who, text).notice == notice
     after = loaded(of, who.id)
     assert (after.state, after.trial) == (before.state, before.trial)
     assert rows(of, "SELECT payload_json FROM event WHERE kind = 'refused'") == [

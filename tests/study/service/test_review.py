@@ -16,7 +16,7 @@ from icy.study.service.pay import bonus_cents, code_of, leave_address, money
 from icy.study.service.persons import Arrival, Person, enter
 from icy.study.service.platforms import Visit
 from icy.study.service.play import act
-from icy.study.service.review import APPROVE, REJECT, decide, export_payments, reviewed
+from icy.study.service.review import APPROVE, REJECT, decide, export_payments, review_games
 from tests.study.service.helpers import answer, finish, loaded, on, rows, started, study, write
 
 
@@ -38,7 +38,7 @@ def test_unusual_games_are_marked(tmp_path: Path) -> None:
     act(of, hasty.id, Event("blur"))
     play_well(of, hasty, 200)
     unfinished = started(of)
-    found = reviewed(of)
+    found = review_games(of)
     assert [one.odd for one in found] == ["", "same answer", "very fast"]
     assert [one.decision for one in found] == ["", "", ""]
     assert [(one.pastes, one.blurs) for one in found] == [(0, 0), (0, 0), (1, 1)]
@@ -54,7 +54,7 @@ def test_letters_that_no_code_has_are_counted(tmp_path: Path) -> None:
     for text in ("q", "r", "s", "t", "u", "v"):
         answer(of, who, text)
         on(of, who)
-    (found,) = reviewed(of)
+    (found,) = review_games(of)
     assert (found.strange, found.odd) == (6, "other letters")
 
 
@@ -65,7 +65,7 @@ def test_low_scores_are_marked_only_in_games_of_50_items(tmp_path: Path) -> None
     for n in range(50):
         answer(of, who, "redgnbluym"[n % 10])
         on(of, who)
-    assert reviewed(of)[0].odd == "score below 100"
+    assert review_games(of)[0].odd == "score below 100"
 
 
 @pytest.mark.slow
@@ -77,11 +77,11 @@ def test_a_bonus_is_capped_and_only_for_finished_games(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="finished game"):
         bonus_cents(of, game)
     play_well(of, who)
-    (found,) = reviewed(of)
+    (found,) = review_games(of)
     assert found.score > 5
     assert found.bonus_cents == 3
     write(of, "UPDATE game SET score = 1")
-    assert reviewed(of)[0].bonus_cents == 2
+    assert review_games(of)[0].bonus_cents == 2
     assert money(305, "GBP") == "3.05 GBP"
 
 
@@ -93,7 +93,7 @@ def test_decisions_can_change_until_they_are_paid(tmp_path: Path) -> None:
         decide(of, who.id, REJECT, " ")
     assert decide(of, who.id[:20].lower(), REJECT, "the same everywhere") == who.id
     decide(of, who.id, APPROVE)
-    assert reviewed(of)[0].decision == "approve"
+    assert review_games(of)[0].decision == "approve"
     export_payments(of, tmp_path / "pay")
     with pytest.raises(InvalidSettingError, match="was exported already"):
         decide(of, who.id, REJECT, "too late")
@@ -170,13 +170,13 @@ def test_strange_ids_stay_one_cell_of_one_line(platform: str, tmp_path: Path) ->
 
 def test_several_assignments_of_a_worker_are_marked(tmp_path: Path) -> None:
     of = decided(tmp_path, "mturk", assignment="AS", hit="HI")
-    assert [one.odd for one in reviewed(of)] == ["assignment of another worker"] * 2
+    assert [one.odd for one in review_games(of)] == ["assignment of another worker"] * 2
     write(
         of,
         """UPDATE external_id SET kept_json = '{"assignment": "B", "hit": "H", "earlier": ["A", "C"]}'
               WHERE external = 'W-good'""",
     )
-    assert [one.odd for one in reviewed(of)] == ["3 assignments", ""]
+    assert [one.odd for one in review_games(of)] == ["3 assignments", ""]
     (text,) = files(of, tmp_path).values()
     good, bad = csv.DictReader(io.StringIO(text))
     assert (good["AssignmentId"], good["HITId"], good["EarlierAssignments"]) == ("B", "H", "A C")

@@ -45,7 +45,7 @@ def test_a_public_service_needs_a_password_for_the_researchers_page(given: dict[
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ({"base_url": "study.example"}, "has no path, as in https://study.example"),
         ({"base_url": "https://study.example/spy"}, "set the path with --root-path"),
@@ -60,8 +60,8 @@ def test_a_public_service_needs_a_password_for_the_researchers_page(given: dict[
         ({"port": 70_000}, "The port must be at most 65535"),
     ],
 )
-def test_invalid_settings_are_refused(given: dict[str, Any], said: str) -> None:
-    with pytest.raises(InvalidSettingError, match=said):
+def test_invalid_settings_are_refused(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidSettingError, match=message):
         Serving(**given)
 
 

@@ -207,9 +207,9 @@ def link_page(desk: Desk, parameters: Mapping[str, str]) -> Response:
     recruiting, t = desk.study.plan.platform, desk.words.link
     visit, known = recruiting.visit(parameters), PLATFORMS[recruiting.name]
     results = {recruiting.parameter: visit.fault or ("good" if visit.external else "missing")}
-    for parameter, name in known.kept.items():
+    for parameter, name in known.extra.items():
         is_filled = bool(parameters.get(parameter))
-        results[parameter] = "good" if name in visit.kept else "placeholder" if is_filled else "missing"
+        results[parameter] = "good" if name in visit.extra else "placeholder" if is_filled else "missing"
     rows = [(name, parameters.get(name, "")[:MOST_ID], getattr(t, result)) for name, result in results.items()]
     fields = {
         "action": desk.address("link"),

@@ -39,7 +39,7 @@ def opened(of: Sequence[Study] | Study, web: Web | None = None, **options: Any) 
         faults: list[str] = []
         page = context.new_page()
         page.on("pageerror", lambda error: faults.append(str(error)))
-        page.on("console", lambda said: faults.append(said.text) if said.type in ("error", "warning") else None)
+        page.on("console", lambda one: faults.append(one.text) if one.type in ("error", "warning") else None)
         page.goto(f"{address}/{of.name if isinstance(of, Study) else of[0].name}")
         yield page
         assert [fault for fault in faults if "404 (Not Found)" not in fault] == []  # from missing pages
@@ -87,15 +87,15 @@ class Traffic:
     def __init__(self, page: Any) -> None:
         self.texts: list[str] = []
         self.hosts: set[str] = set()
-        page.context.on("request", self.asked)
-        page.context.on("response", self.came)
+        page.context.on("request", self.on_request)
+        page.context.on("response", self.on_response)
 
-    def asked(self, request: Any) -> None:
+    def on_request(self, request: Any) -> None:
         """Record the address of a request."""
         self.texts.append(request.url)
         self.hosts.add(re.sub(r"^(\w+://[^/]+).*", r"\1", request.url))
 
-    def came(self, response: Any) -> None:
+    def on_response(self, response: Any) -> None:
         """Record a reply with its headers."""
         self.texts.append(str(response.headers))
         if response.status < 300:
@@ -113,24 +113,24 @@ def test_a_whole_game_and_its_whole_traffic(tmp_path: Path) -> None:
     with opened(of, viewport={"width": 1280, "height": 800}) as page:
         traffic = Traffic(page)
         begin(page)
-        secrets, told = {*secrets_of(of)}, set[str]()
+        secrets, displayed = {*secrets_of(of)}, set[str]()
         for number in range(50):
             if number % 5 == 0:
                 page.keyboard.press("Escape")
                 page.get_by_role("button", name=T.game.next_card).wait_for()
-                told.add(page.locator("b.code").inner_text())
+                displayed.add(page.locator("b.code").inner_text())
                 page.keyboard.press("Escape")
                 page.get_by_label(T.game.question).wait_for()
             page.locator(".picture").evaluate("picture => picture.decode()")
             before = traffic.take()
-            found = [secret for secret in secrets - told if re.search(rf"\b{secret}\b", before)]
+            found = [secret for secret in secrets - displayed if re.search(rf"\b{secret}\b", before)]
             assert found == [], (number, found)
             assert not any(word in before.lower() for word in TELLING)
             page.get_by_label(T.game.question).fill(loaded(of).state.trial.code if number % 2 else "redcir")
             page.keyboard.press("Enter")
             go_on = page.get_by_role("button", name=T.game.finish if number == 49 else T.game.next)
             go_on.wait_for()
-            told |= {*page.locator("b.code").all_inner_texts()} | {rows(of, "SELECT code FROM trial")[-1]["code"]}
+            displayed |= {*page.locator("b.code").all_inner_texts()} | {rows(of, "SELECT code FROM trial")[-1]["code"]}
             go_on.click()
             page.locator(".item").filter(has_text=f"Shape {number + 2} of").wait_for() if number < 49 else None
         page.get_by_label(T.feedback.label).fill("done by a browser")

@@ -71,7 +71,7 @@ class Server:
         """Return the server's answer; repeat the request after a kill, like a person who loads the page again."""
         while True:
             try:
-                return asked(ask, self.port)
+                return send(ask, self.port)
             except (OSError, http.client.HTTPException):
                 self.timer.join()
                 os.waitpid(self.child, 0)
@@ -85,7 +85,7 @@ class Server:
         os.waitpid(self.child, 0)
 
 
-def asked(ask: Ask, port: int) -> Reply:
+def send(ask: Ask, port: int) -> Reply:
     """Send a request, and follow redirects.
 
     Raises:

@@ -146,12 +146,12 @@ def test_feedback_on_a_held_out_item_has_no_code(browser: Browser, of: Study) ->
     assert right not in browser.text
 
 
-@pytest.mark.parametrize(("typed", "said"), [("", "empty"), ("a1", "letters"), ("x" * 65, "long")])
-def test_invalid_answers_get_a_notice_and_cost_nothing(typed: str, said: str, browser: Browser) -> None:
+@pytest.mark.parametrize(("typed", "notice"), [("", "empty"), ("a1", "letters"), ("x" * 65, "long")])
+def test_invalid_answers_get_a_notice_and_cost_nothing(typed: str, notice: str, browser: Browser) -> None:
     browser.start()
     trial = browser.page.forms["answer"].fields["trial"]
     browser.send("answer", answer=typed)
-    assert getattr(T.say, said) in browser.text
+    assert getattr(T.say, notice) in browser.text
     assert browser.page.forms["answer"].fields["trial"] == trial
 
 

@@ -34,20 +34,20 @@ TELLING = ("meaning", "held", "holdout", "seed", "exposure", "answerable", "expe
 def test_no_reply_contains_the_code_before_it_is_graded(browser: Browser, of: Study) -> None:
     """Before every answer, the test searches all replies so far, including headers and addresses."""
     browser.start()
-    secrets, told = {*secrets_of(of)}, set[str]()
+    secrets, displayed = {*secrets_of(of)}, set[str]()
     while "answer" in browser.page.forms:
-        for secret in secrets - told:
+        for secret in secrets - displayed:
             assert not [text for _, text in browser.seen if re.search(rf"\b{secret}\b", text)], secret
         for address, text in browser.seen:
             assert not any(word in text.lower() or word in address.lower() for word in TELLING)
         browser.send("tab train")
-        told |= set(browser.page.codes)
+        displayed |= set(browser.page.codes)
         browser.send("tab test")
         browser.client.get(browser.page.picture)
         browser.send("answer", answer="abc")
-        told |= set(browser.page.codes)
+        displayed |= set(browser.page.codes)
         browser.send("next")
-    assert len(secrets - told) > 20  # most codes were never shown
+    assert len(secrets - displayed) > 20  # most codes were never shown
 
 
 def test_a_page_does_not_depend_on_the_item(of: Study) -> None:
@@ -120,13 +120,13 @@ def test_a_form_is_valid_for_one_person_only(browser: Browser, of: Study) -> Non
 
 
 def test_the_condition_is_the_servers_choice(of: Study) -> None:
-    wanted = "grammar=perm&dataset=eng&condition=eng%2Fperm&slot=3&seed=1&instance=1"
+    choice = "grammar=perm&dataset=eng&condition=eng%2Fperm&slot=3&seed=1&instance=1"
     with browsing(of) as browser:
-        browser.get(f"/pilot?{wanted}")
-        browser.send("enter", agree="1", **dict(part.split("=") for part in wanted.split("&")))
+        browser.get(f"/pilot?{choice}")
+        browser.send("enter", agree="1", **dict(part.split("=") for part in choice.split("&")))
         game = loaded(of)
     assert (game.row["slot"], game.row["instance"]) == (0, 0)
-    assert wanted not in browser.text
+    assert choice not in browser.text
 
 
 @pytest.mark.parametrize(
@@ -505,8 +505,8 @@ def test_no_cookie_is_set(browser: Browser) -> None:
 def test_consent_has_the_information_that_the_law_requires(browser: Browser, of: Study) -> None:
     browser.get("/pilot")
     people = of.plan.people
-    for told in (people.purpose, people.controller, people.contact, people.retention, "have your data deleted"):
-        assert told in browser.text
+    for text in (people.purpose, people.controller, people.contact, people.retention, "have your data deleted"):
+        assert text in browser.text
     browser.send("enter", agree="1")
     (row,) = rows(of, "SELECT consent_version, consented, text FROM person JOIN consent ON version = consent_version")
     assert (row["consent_version"], row["text"]) == (of.plan.consent_version, of.plan.information_text)
