@@ -84,14 +84,14 @@ def _outcome(replicate: Replicate, game: StudyGame, result: Result, seconds: flo
 # -- protocols ---------------------------------------------------------------------------------------------------------
 
 
-def _played(task: StudyTask, game: StudyGame, replicate: Replicate) -> Result:
+def _play(task: StudyTask, game: StudyGame, replicate: Replicate) -> Result:
     """Play the game as people do."""
     player = task.make_player()
     state = play(game, player, game.seed).state
     return Result(state.trials, game_measures(game, state), _updates(player))
 
 
-def _converged(task: StudyTask, game: StudyGame, replicate: Replicate) -> Result:
+def _converge(task: StudyTask, game: StudyGame, replicate: Replicate) -> Result:
     """Learn all cards, then answer the held-out items."""
     player, cut = task.make_player(), False
     player.begin(StudySeat(game.settings.content, game.seed))
@@ -113,7 +113,7 @@ def _converged(task: StudyTask, game: StudyGame, replicate: Replicate) -> Result
     return Result(trials, item_measures(trials), _updates(player), cut)
 
 
-def _yoked(task: StudyTask, game: StudyGame, replicate: Replicate) -> Result:
+def _play_yoked(task: StudyTask, game: StudyGame, replicate: Replicate) -> Result:
     """Follow another player's game: see the same cards and answer the same items, in the same order."""
     player, values = task.make_player(), game.settings.content.values
     player.begin(StudySeat(game.settings.content, game.seed))
@@ -139,9 +139,9 @@ def _game_to_follow(task: StudyTask, game: StudyGame, replicate: Replicate) -> P
 
 
 PROTOCOL_RESULTS: Mapping[str, Callable[[StudyTask, StudyGame, Replicate], Result]] = {
-    PLAYED: _played,
-    CONVERGED: _converged,
-    YOKED: _yoked,
+    PLAYED: _play,
+    CONVERGED: _converge,
+    YOKED: _play_yoked,
 }
 
 

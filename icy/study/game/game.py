@@ -115,7 +115,7 @@ class StudyGame:
         correct = text == trial.code
         graded = replace(trial, raw=event.text, text=text, correct=correct, points=(trial.cards - 1) if correct else 0)
         state = state.with_trial(graded)
-        return self._exposed(state, trial.meaning) if correct or self._discloses(trial) else state
+        return self._with_exposure(state, trial.meaning) if correct or self._discloses(trial) else state
 
     def _next(self, state: GameState, event: Event) -> GameState:
         trial = state.trial
@@ -136,7 +136,7 @@ class StudyGame:
         meaning, bag = self._draw(state.train_bag, state.cards, last, "train")
         number = state.views + 1
         view = TrainView(number, meaning, self.codes[meaning], self._image("train", number))
-        return self._exposed(replace(state, train=view, train_bag=bag, tab="train"), meaning)
+        return self._with_exposure(replace(state, train=view, train_bag=bag, tab="train"), meaning)
 
     def _tab(self, state: GameState, event: Event) -> GameState:
         if event.text not in TABS or event.text == state.tab:
@@ -233,7 +233,7 @@ class StudyGame:
     def _image(self, *of: str | int) -> int:
         return stream_key(self.seed, "image", *of)
 
-    def _exposed(self, state: GameState, meaning: int) -> GameState:
+    def _with_exposure(self, state: GameState, meaning: int) -> GameState:
         counts = (n + (m == meaning) for m, n in enumerate(state.exposures))
         return replace(state, exposures=tuple(counts))
 

@@ -100,7 +100,7 @@ def _game(study: Study, row: Row) -> dict[str, object]:
     """Return the row of a person; a person who withdrew with all data has no columns of a game."""
     if row["game"] is None:
         return {**dict(row), "person": row["id"]}
-    game, state = _played(row)
+    game, state = _load_game(row)
     closed = row["state"] == "closed"
     return dict(row) | {
         "person": row["id"],
@@ -117,7 +117,7 @@ def _game(study: Study, row: Row) -> dict[str, object]:
     }
 
 
-def _played(row: Row) -> tuple[StudyGame, GameState]:
+def _load_game(row: Row) -> tuple[StudyGame, GameState]:
     return game_of(row["rules_json"]), GameState.of_json(json.loads(row["position_json"]))
 
 
@@ -136,7 +136,7 @@ def _rows(study: Study, persons: Iterable[Row], trials: Iterable[Row]) -> pd.Dat
             times[trial["person"]].append(trial["reaction_ms"])
     rows = []
     for row in _finished(persons):
-        game, state = _played(row)
+        game, state = _load_game(row)
         about = {"agent_kind": HUMAN, "agent": PEOPLE, "person": row["id"], "preset": study.plan.conditions.preset}
         answers = [trial.text for trial in state.trials if trial.graded]
         measures = {

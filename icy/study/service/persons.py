@@ -1,4 +1,4 @@
-"""People of a study: enrolment, return visits, withdrawal and deletion."""
+"""People of a study: enrollment, return visits, withdrawal and deletion."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def refusal(connection: sqlite3.Connection, study: Study, visit: Visit) -> Refus
 
 
 def enter(study: Study, arrival: Arrival) -> Person | Refusal:
-    """Enrol a person who has just agreed: save the consent and assign a condition, in one transaction.
+    """Enroll a person who has just agreed: save the consent and assign a condition, in one transaction.
 
     A person who has taken part already keeps their condition and their state of the game.
     """

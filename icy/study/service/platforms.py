@@ -121,10 +121,10 @@ def visit_of(platform: str, id_parameter: str, parameters: Mapping[str, str], id
     """
     known = PLATFORMS[platform]
     name = id_parameter or known.id_parameter
-    values = {short: cleaned(parameters.get(parameter, "")) for parameter, short in known.extra.items()}
+    values = {short: clean_parameter(parameters.get(parameter, "")) for parameter, short in known.extra.items()}
     preview = values.get("assignment") == PREVIEW
     valid = {short: value for short, value in values.items() if 0 < len(value) <= MOST_ID and not is_placeholder(value)}
-    external = "" if preview or not name else cleaned(parameters.get(name, ""))
+    external = "" if preview or not name else clean_parameter(parameters.get(name, ""))
     has_id = bool(name) and name in parameters and not preview  # the id may be empty, and is then a placeholder
     fault = fault_of(platform, external, id_pattern) if has_id else ""
     return Visit("" if fault else canonical_id(platform, external), valid, preview, fault)
@@ -138,7 +138,7 @@ def parameters_of(platform: str, id_parameter: str, visit: Visit) -> dict[str, s
     return parameters | ({name: visit.external} if visit.external else {})
 
 
-def cleaned(text: str) -> str:
+def clean_parameter(text: str) -> str:
     """Return a parameter of an address without control characters, line separators and surrounding space."""
     letters = (letter for letter in text if unicodedata.category(letter)[0] != "C" and letter not in "\u2028\u2029")
     return "".join(letters).strip()
@@ -151,7 +151,7 @@ def canonical_id(platform: str, external: str) -> str:
         >>> canonical_id("mturk", "a1b2"), canonical_id("link", "a1b2")
         ('A1B2', 'a1b2')
     """
-    text, case = unicodedata.normalize("NFC", cleaned(external)), PLATFORMS[platform].case
+    text, case = unicodedata.normalize("NFC", clean_parameter(external)), PLATFORMS[platform].case
     return text.lower() if case == "lower" else text.upper() if case == "upper" else text
 
 

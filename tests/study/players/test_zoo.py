@@ -18,7 +18,7 @@ def sender(name: str = "FC2L", settings: ZooSettings = FAST) -> ZooPlayer:
     return ZooPlayer(registry.get(name, "sender"), settings)
 
 
-def test_a_sender_memorises_all_cards() -> None:
+def test_a_sender_memorizes_all_cards() -> None:
     game = game_of(grammar="perm")
     player = sender()
     player.begin(StudySeat(game.settings.content, 1))

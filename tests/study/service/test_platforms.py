@@ -13,7 +13,7 @@ from icy.study.service.platforms import (
     MOST_ID,
     PLATFORMS,
     checked_address,
-    cleaned,
+    clean_parameter,
     hand_in_address,
     parameters_of,
     return_address,
@@ -44,7 +44,7 @@ def test_ids_are_short_and_printable(text: str) -> None:
     found = visit_of("link", "", {"id": text}).external
     assert len(found) <= MOST_ID
     assert found == found.strip()
-    assert cleaned(found) == found
+    assert clean_parameter(found) == found
     assert len(found.splitlines()) <= 1
 
 

@@ -136,7 +136,7 @@ def declined(desk: Desk, request: Request) -> Response:
 
 
 def enter(desk: Desk, request: Request, form: Form) -> Response:
-    """Enrol a person who agreed. The server alone chooses the condition."""
+    """Enroll a person who agreed. The server alone chooses the condition."""
     study, seen = desk.study, first_seen(desk.study, form.get("form", ""))
     if seen is None:
         raise HTTPException(403)

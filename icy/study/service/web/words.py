@@ -32,13 +32,13 @@ def words(language: str) -> SimpleNamespace:
     if language not in languages():
         raise unknown("language of the pages", language, languages())
     found = tomllib.loads((FOLDER / f"{language}.toml").read_text(encoding="utf-8"))
-    return SimpleNamespace(**{name: _named(value) for name, value in found.items()})
+    return SimpleNamespace(**{name: _namespaces(value) for name, value in found.items()})
 
 
-def _named(found: object) -> object:
+def _namespaces(found: object) -> object:
     if isinstance(found, dict):
-        return SimpleNamespace(**{name: _named(value) for name, value in found.items()})
-    return [_named(one) for one in found] if isinstance(found, list) else found
+        return SimpleNamespace(**{name: _namespaces(value) for name, value in found.items()})
+    return [_namespaces(one) for one in found] if isinstance(found, list) else found
 
 
 def fill(text: str, **values: object) -> str:
