@@ -125,7 +125,7 @@ def _faults_of_columns(row: Row, rules: StudyGame, state: GameState) -> Iterator
     if row["state"] not in phases[state.phase]:
         yield f"The saved state of the game is '{row['state']}', but by its log the game is {state.phase}."
     if (state.phase == "closed") != (row["finished"] is not None and row["completion_code"] is not None):
-        yield "Only a finished game must have an end time and a completion code."
+        yield "A game has an end time and a completion code only if it is finished, and then it has both."
 
 
 def _faults_of_grade(trial: Row) -> Iterator[str]:

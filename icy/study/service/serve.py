@@ -58,8 +58,8 @@ class Serving:
         parts = urlsplit(self.base_url.strip()) if self.site else None
         if self.base_url and (parts is None or parts.path.strip("/") or parts.query or parts.fragment):
             raise InvalidSettingError(
-                "The address that people use (--base-url) has no path, as in https://study.example, not "
-                f"{quoted(self.base_url)}; set the path with --root-path."
+                "The address that people use (--base-url) must be like https://study.example, not "
+                f"{quoted(self.base_url)}; set a path with --root-path."
             )
         if self.root_path and not self.root_path.startswith("/"):
             raise InvalidSettingError(

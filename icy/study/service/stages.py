@@ -92,7 +92,7 @@ def answer_questions(study: Study, person: Person, answers: Sequence[str], right
         counted = connection.execute(
             "UPDATE person SET attempts = ? WHERE id = ? AND attempts = ?", (attempt, person.id, person.attempts)
         ).rowcount
-        if not counted:  # a second click
+        if not counted:  # a double click
             return True
         by_key = {f"question {n}, attempt {attempt}": text for n, text in enumerate(answers, 1)}
         save_answers(connection, study, person, by_key)

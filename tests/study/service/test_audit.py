@@ -46,7 +46,7 @@ def test_unchanged_games_have_no_faults(of: Study) -> None:
         ("UPDATE game SET person_seed = 5 WHERE id = 1", "The column person_seed has 5"),
         ("UPDATE game SET example = 0 WHERE id = 1", "The column example has 0"),
         ("UPDATE game SET state = 'open' WHERE id = 1", "game is 'open', but by its log the game is closed."),
-        ("UPDATE game SET completion_code = NULL WHERE id = 1", "must have an end time and a completion code"),
+        ("UPDATE game SET completion_code = NULL WHERE id = 1", "has an end time and a completion code only if"),
         ("UPDATE game SET position_json = replace(position_json, '\"blurs\": 1', '\"blurs\": 0')", "another state"),
         ("UPDATE trial SET points = 9, correct = 1 WHERE id = 1", "Item 1 is graded correct=1, points=9, but should"),
         ("UPDATE trial SET code = answer WHERE id = 2", "Item 2 is graded correct=0, points=0, but"),

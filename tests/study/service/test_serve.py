@@ -47,14 +47,14 @@ def test_a_public_service_needs_a_password_for_the_researchers_page(given: dict[
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"base_url": "study.example"}, "has no path, as in https://study.example"),
-        ({"base_url": "https://study.example/spy"}, "set the path with --root-path"),
+        ({"base_url": "study.example"}, "must be like https://study.example"),
+        ({"base_url": "https://study.example/spy"}, "set a path with --root-path"),
         *(
-            ({"base_url": f"https://{wrong}"}, "has no path, as in https://study.example")
+            ({"base_url": f"https://{wrong}"}, "must be like https://study.example")
             for wrong in ("", "a..b", "study.example:port", "study.example:70000", "-a.example", "a b", "[::1", "a@b.c")
         ),
-        ({"base_url": "ftp://study.example"}, "has no path, as in https://study.example"),
-        ({"base_url": "https://study.example?a=b"}, "has no path, as in https://study.example"),
+        ({"base_url": "ftp://study.example"}, "must be like https://study.example"),
+        ({"base_url": "https://study.example?a=b"}, "must be like https://study.example"),
         ({"root_path": "spy"}, "must begin with a slash"),
         ({"port": 0}, "The port must be"),
         ({"port": 70_000}, "The port must be at most 65535"),

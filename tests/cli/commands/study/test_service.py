@@ -181,7 +181,7 @@ def test_status_warns_of_links_that_were_not_filled_in(home: Path) -> None:
         (("status", "nothing"), "`icy study new nothing.toml` makes it", 1),
         (("serve", "nothing"), "`icy study new nothing.toml` makes it", 1),
         (("serve", "pilot", "--host", "0.0.0.0", "--researcher"), "needs a password", 2),
-        (("serve", "pilot", "--base-url", "x"), "has no path, as in https://study.example", 2),
+        (("serve", "pilot", "--base-url", "x"), "must be like https://study.example", 2),
         (("new", "Pilot"), "lowercase letters, digits and hyphens", 2),
         (("new", "pilot"), "exists already", 1),
         (("new", "other", "--platform", "prolifc"), "did you mean prolific", 2),
