@@ -214,5 +214,5 @@ def test_bad_input_is_answered_with_a_sentence() -> None:
         AcquisitionSettings(epochs=0)
     with pytest.raises(IncompatibleError, match="fewer than two meanings in its query"):
         ease_of_acquisition(episodes=1, least=2, most=2, threshold=3)
-    with pytest.raises(PluginError, match="tokens from 0 to 6"):
+    with pytest.raises(PluginError, match="tokens must be from 0 to 6"):
         ease_of_acquisition(Shouting(), episodes=1)

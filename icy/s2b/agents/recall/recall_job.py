@@ -11,7 +11,7 @@ from icy.core.fields import differing
 from icy.core.text import counted
 from icy.core.types import Choices
 from icy.records.record import Record
-from icy.s2b.agents.agent_job import AgentJob, asked_settings, check_run, run_options
+from icy.s2b.agents.agent_job import AgentJob, learner_options, check_run, run_options
 from icy.s2b.agents.agent_run import FINAL_SEED, FLOOR_EPISODES, AgentRun
 from icy.s2b.agents.agent_run import train as train_courses
 from icy.s2b.agents.agent_task import SAME_PRESETS
@@ -88,7 +88,7 @@ def _jobs(spec: RecallSpec) -> list[RecallJob]:
     core, learner = core_and_learner(str(spec.core))
     game = RecallSettings.of(compat=spec.compat or None, **{**spec.task, "representation": stimuli})
     how, preset = LEARNERS[learner], SAME_PRESETS.get(spec.preset, spec.preset)
-    settings = how.complete(core, asked_settings(spec, core, learner, how), preset, cast(Any, game))
+    settings = how.complete(core, learner_options(spec, core, learner, how), preset, cast(Any, game))
     task = RecallTask(
         core=core,
         learner=learner,

@@ -35,8 +35,8 @@ def test_capacity_goes_to_those_that_take_it() -> None:
         ("LSTM", {"sizes": ()}, InvalidSettingError, "at least one layer"),
         ("LSTM", {"size": 3}, PluginError, "core/LSTM cannot be made"),
         ("DNC", {"slots": 0}, InvalidSettingError, "slots"),
-        ("DCEM", {"parts": Parts(4, 3)}, InvalidSettingError, "do not fit an input of 6"),
-        ("DCEM", {"parts": Parts(0, 3)}, InvalidSettingError, "do not fit an input of 6"),
+        ("DCEM", {"parts": Parts(4, 3)}, InvalidSettingError, "does not fit an input of 6"),
+        ("DCEM", {"parts": Parts(0, 3)}, InvalidSettingError, "does not fit an input of 6"),
         ("Transformer", {"heads": 3}, InvalidSettingError, "no even number for each of 3 heads"),
         ("ESBN", {"capacity": 0}, InvalidSettingError, "capacity"),
     ],
@@ -48,5 +48,5 @@ def test_what_cannot_be_made_is_said(name: str, options: dict[str, Any], error: 
 
 def test_a_factory_must_make_a_core() -> None:
     entry = Entry(CORE, "linear", lambda width: torch.nn.Linear(width, 3), "", "", origin=__name__)
-    with registry.holding(entry), pytest.raises(PluginError, match="makes a Linear; derive it from"):
+    with registry.holding(entry), pytest.raises(PluginError, match="returns a Linear; derive it from"):
         make_core("linear", 6)

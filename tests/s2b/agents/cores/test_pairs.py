@@ -45,5 +45,5 @@ def test_at_the_end_of_a_game_it_remembers_the_target_with_its_message() -> None
 
 @pytest.mark.parametrize("parts", [Parts(3, 2, stimuli=2), Parts(4, 3, tokens=2), Parts(6, 4)])
 def test_parts_must_fit(parts: Parts) -> None:
-    with pytest.raises(InvalidSettingError, match="do not fit an input of 8 numbers"):
+    with pytest.raises(InvalidSettingError, match="does not fit an input of 8 numbers"):
         PairMemory(8, parts)
