@@ -69,7 +69,7 @@ def test_dealt_games_are_those_that_are_played(speaker: str, given: dict[str, An
 
 def test_games_that_depend_on_the_listener_are_not_dealt() -> None:
     for given in ({"feedback": False}, {"listener_messages": True}):
-        with pytest.raises(IncompatibleError, match="Dealt games end with feedback"):
+        with pytest.raises(IncompatibleError, match="Dealt games must end with feedback"):
             deal_games(GameSettings(**given), [1])  # type: ignore[arg-type]
 
 
