@@ -145,7 +145,7 @@ class CommonGames:
         """Return the games of the query, or of the support, of some languages.
 
         Raises:
-            IncompatibleError: a split has a single meaning, so there is no other meaning to compare with.
+            IncompatibleError: a split has a single meaning, and a game needs two.
         """
         which = [language.query == query for language in languages]
         counts = np.array([rows.sum() for rows in which])
@@ -222,7 +222,9 @@ class Acquisition:
         self.support, self.query = (CommonGames.of(languages, query, samples) for query in (False, True))
         for part in (self.support, self.query):
             if part.messages.min() < 0 or part.messages.max() >= symbols:
-                raise PluginError(f"A speaker's tokens must be from 0 to {symbols - 1}; this speaker used another token.")
+                raise PluginError(
+                    f"A speaker's tokens must be from 0 to {symbols - 1}; this speaker used another token."
+                )
         seeds = [language.seed for language in languages]
         self.streams = EpisodeStreams.of_seeds(seeds).within("acquisition")
         self.batches = -(-self.support.counts // settings.batch)  # in an epoch
@@ -342,8 +344,8 @@ def ease_of_acquisition(
 
     In each episode the speaker plays to the end and is then frozen. A new listener without memory is trained on the
     speaker's messages for the stimuli of the support, without renaming of tokens. It is then evaluated on the stimuli
-    of the query. There are no distractors: the listener decides whether its stimulus has the speaker's meaning, in
-    another sample if there is one. Chance is 0.5; a listener that ignores messages also scores 0.5.
+    of the query. These games have one stimulus, without distractors: the listener decides whether it has the speaker's
+    meaning, in another sample if there is one. Chance is 0.5; a listener that ignores messages also scores 0.5.
 
     Args:
         speaker: name of a registered speaker, or a `Player`; it must have `utter`.

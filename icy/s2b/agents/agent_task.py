@@ -78,7 +78,7 @@ class LearningMethod:
         return replace(presets[preset], **self.fixed, **own)
 
     def complete(self, core: str, given: Fields, preset: str, game: GameSettings) -> Choices:
-        """Return all settings that neither the learner's name nor other fields of the task determine.
+        """Return all settings except those that the learner's name or other fields of the task determine.
 
         Raises the errors of `make_settings`.
         """

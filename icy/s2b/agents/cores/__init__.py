@@ -10,7 +10,7 @@ _CORES = {
     "DNC": ("dnc:DNC", "Differentiable neural computer: a memory with content, usage and order.", "Graves et al. 2016"),
     "ESBN": ("esbn:ESBN", "Emergent symbols: keys for stimuli, and a controller that also sees stimuli.", "MetaRG22"),
     "ESBN-strict": ("esbn:StrictESBN", "Emergent symbols: the controller sees keys only.", "Webb et al. 2021"),
-    "DCEM": ("dcem:DCEM", "Dual-coding episodic memory: words retrieve stimuli, and stimuli words.", "Hill et al. 2020"),
+    "DCEM": ("dcem:DCEM", "Dual-coding episodic memory: words retrieve stimuli and vice versa.", "Hill et al. 2020"),
     "PairMemory": ("pairs:PairMemory", "Attention over earlier pairs of a number and a token.", "icy"),
     "Transformer": ("transformer:TransformerCore", "Causal Transformer over the last steps of an episode.", "icy"),
 }

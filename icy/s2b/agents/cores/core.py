@@ -135,7 +135,7 @@ class Core(nn.Module):
 
 
 class SequenceCore(Core):
-    """Base class of cores that read several inputs at once: they implement `trace`; `step` is a sequence of length 1."""
+    """Base class of cores that read several inputs at once. They implement `trace`; `step` calls it for one input."""
 
     def step(self, x: Float[Tensor, "batch width"], state: State) -> tuple[Float[Tensor, "batch output"], State]:
         """Read the next input of each episode."""

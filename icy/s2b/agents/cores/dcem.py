@@ -70,7 +70,7 @@ def nearest(
 ) -> tuple[
     Float[Tensor, "batch step head near"], Int[Tensor, "batch step head near"], Bool[Tensor, "batch step head near"]
 ]:
-    """Return the largest cosines of earlier entries, their positions, and a mask of those that exist.
+    """Return the largest cosines of earlier entries, their positions, and a mask of the positions with an entry.
 
     Equal cosines are common because messages repeat. Among equal cosines the newest entries are first.
     """

@@ -92,7 +92,7 @@ class DealtLearningSettings:
 
 
 @dataclass(frozen=True, eq=False)
-class Tried:
+class Sampled:
     """Sampled decisions of whole episodes, from which PPO learns.
 
     Attributes:
@@ -173,11 +173,11 @@ class DealtLearning(DealtTraining):
         batch = self._batch(self.updates)
         for group in self.optimiser.param_groups:
             group["lr"] = self.settings.rate(self.updates) * group["times"]
-        tried = self._tried(batch) if self.settings.learner == "ppo" else None
-        for _ in range(self.settings.epochs if tried else 1):
+        sampled = self._sample(batch) if self.settings.learner == "ppo" else None
+        for _ in range(self.settings.epochs if sampled else 1):
             for rows in torch.randperm(len(batch), generator=self.random, device="cpu").split(self.settings.minibatch):
                 some = batch.take(rows)
-                loss = self._loss(some, None if tried is None else tried.take(rows, some))
+                loss = self._loss(some, None if sampled is None else sampled.take(rows, some))
                 self.optimiser.zero_grad()
                 loss.backward()
                 nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip_norm)
@@ -194,20 +194,20 @@ class DealtLearning(DealtTraining):
     def _deal(self, seeds: range) -> tuple[DealtGames]:
         return (deal_games(self.practice, seeds, self.speaker()),)
 
-    def _loss(self, games: DealtGames, tried: Tried | None) -> Tensor:
+    def _loss(self, games: DealtGames, sampled: Sampled | None) -> Tensor:
         """Return the loss of some episodes: supervised, or of PPO if there are sampled decisions."""
         logs = decide(self.model, games)
-        return self._supervised(games, logs) if tried is None else self._ppo(games, logs, tried)
+        return self._supervised(games, logs) if sampled is None else self._ppo(games, logs, sampled)
 
     def _supervised(self, games: DealtGames, logs: Tensor) -> Tensor:
         return F.nll_loss(logs[games.there], games.answers[games.there])
 
     @torch.no_grad()
-    def _tried(self, games: DealtGames) -> Tried:
+    def _sample(self, games: DealtGames) -> Sampled:
         """Sample the model's decisions in all games and compute their advantages."""
         logs, drawn = self._drawn(games)
         gain = less_phase_mean(rewards(drawn == games.answers, games), games)
-        return Tried(drawn, log_of(logs, drawn), normalised(gain, games))
+        return Sampled(drawn, log_of(logs, drawn), normalised(gain, games))
 
     def _drawn(self, games: DealtGames) -> tuple[Tensor, Tensor]:
         """Return the log-probabilities of all decisions, and decisions sampled from them."""
@@ -215,10 +215,10 @@ class DealtLearning(DealtTraining):
         drawn = torch.multinomial(logs.flatten(0, 1).exp(), 1, generator=self.random).view(logs.shape[:2])
         return logs, drawn
 
-    def _ppo(self, games: DealtGames, logs: Tensor, tried: Tried) -> Tensor:
-        ratio = (log_of(logs, tried.drawn) - tried.log).exp()
+    def _ppo(self, games: DealtGames, logs: Tensor, sampled: Sampled) -> Tensor:
+        ratio = (log_of(logs, sampled.drawn) - sampled.log).exp()
         clipped = ratio.clamp(1 - self.settings.clip, 1 + self.settings.clip)
-        gained = torch.minimum(ratio * tried.gain, clipped * tried.gain)
+        gained = torch.minimum(ratio * sampled.gain, clipped * sampled.gain)
         return -(gained + self.settings.entropy * entropy(logs))[games.there].mean()
 
 

@@ -91,8 +91,8 @@ class Recall(NamedTuple):
 class MemorySpeaker(nn.Module):
     """Speaker that reuses its earlier tokens for similar numbers and picks an unused token for a new number.
 
-    All positions share all parameters except the alignment. Tokens are counted from 0 here, without the end token, which
-    the speaker never uses: a message is these tokens plus 1.
+    All positions share all parameters except the alignment. Tokens are counted from 0 here, without the end token, so a
+    message is these tokens plus 1. The speaker never uses the end token.
 
     Args:
         game: settings of the game.

@@ -37,7 +37,7 @@ def test_capacity_goes_to_those_that_take_it() -> None:
         ("DNC", {"slots": 0}, InvalidSettingError, "slots"),
         ("DCEM", {"parts": Parts(4, 3)}, InvalidSettingError, "does not fit an input of 6"),
         ("DCEM", {"parts": Parts(0, 3)}, InvalidSettingError, "does not fit an input of 6"),
-        ("Transformer", {"heads": 3}, InvalidSettingError, "no even number for each of 3 heads"),
+        ("Transformer", {"heads": 3}, InvalidSettingError, "each of 3 heads an even width"),
         ("ESBN", {"capacity": 0}, InvalidSettingError, "capacity"),
     ],
 )

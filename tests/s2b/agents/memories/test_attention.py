@@ -150,7 +150,7 @@ def test_in_pairs_every_dimension_must_agree() -> None:
 
 def test_a_memory_plays_only_games_of_its_shape() -> None:
     player = MemoryPlayer(MemoryListener(GameSettings()))
-    with pytest.raises(IncompatibleError, match="made for stimuli of 3 numbers, 3 tokens a game"):
+    with pytest.raises(IncompatibleError, match="created for stimuli of 3 numbers, 3 tokens per game"):
         evaluate("posdis", player, dimensions=4, episodes=1, seeds=1)
     with pytest.raises(IncompatibleError, match="end with feedback"):
         evaluate("posdis", player, feedback=False, episodes=1, seeds=1)

@@ -55,29 +55,30 @@ def test_the_learning_rate_rises_and_falls() -> None:
 def test_rewards_are_weighed_by_phase_and_only_where_games_are() -> None:
     found = learning()
     games = found._batch(0)
-    tried = found._tried(games)
-    right = tried.drawn == games.answers
+    sampled = found._sample(games)
+    right = sampled.drawn == games.answers
     for phase in (games.there & games.query, games.there & ~games.query):
-        gains = tried.gain[phase]
+        gains = sampled.gain[phase]
         assert float(gains.mean()) == pytest.approx(0, abs=1e-5)
         assert gains[right[phase]].unique().numel() == 1  # one reward for the right, one for the wrong
         assert gains[right[phase]].min() > gains[~right[phase]].max()
     spread = {  # of 1 and -2 in the query, of 1 and 0 before it
-        name: float(tried.gain[phase & right][0] - tried.gain[phase & ~right][0])
+        name: float(sampled.gain[phase & right][0] - sampled.gain[phase & ~right][0])
         for name, phase in (("query", games.query), ("support", games.there & ~games.query))
     }
     assert spread["query"] == pytest.approx(3 * spread["support"], rel=1e-4)
-    assert not tried.gain[~games.there].any()
+    assert not sampled.gain[~games.there].any()
 
 
 def test_the_clipped_objective_by_hand() -> None:
     found = learning(entropy=0.0)
     games = found._batch(0)
-    tried = found._tried(games)
+    sampled = found._sample(games)
     with torch.no_grad():
         moved = found.model(games).log_softmax(-1) + 0.5  # every ratio is e^0.5
-    expected = torch.where(tried.gain > 0, 1.2 * tried.gain, tried.gain * torch.tensor(0.5).exp())[games.there].mean()
-    assert float(found._ppo(games, moved, tried)) == pytest.approx(-float(expected), rel=1e-4)
+    gain = sampled.gain
+    expected = torch.where(gain > 0, 1.2 * gain, gain * torch.tensor(0.5).exp())[games.there].mean()
+    assert float(found._ppo(games, moved, sampled)) == pytest.approx(-float(expected), rel=1e-4)
 
 
 def test_what_is_read_is_what_is_played() -> None:

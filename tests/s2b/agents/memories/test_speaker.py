@@ -128,7 +128,7 @@ def test_settings_that_are_unknown_or_do_not_go_together_are_refused() -> None:
 
 
 def test_a_game_of_other_messages_is_refused() -> None:
-    with pytest.raises(IncompatibleError, match="3 tokens of 4"):
+    with pytest.raises(IncompatibleError, match="3 tokens from a vocabulary of 4"):
         probe_language(TrainedSpeaker(made()), GameSettings(most=5), metrics=["posdis"], episodes=1)
 
 

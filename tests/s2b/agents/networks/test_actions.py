@@ -83,6 +83,6 @@ def test_scores_by_choice() -> None:
     scores = torch.tensor([[0.0, 3.0, 1.0, 5.0, 4.0, 9.0]])
     legal = torch.tensor([[True, False, True, True, True, False]])
     assert actions.best(scores, legal).tolist() == [[2, 0]]
-    assert actions.of_chosen(scores, torch.tensor([[1, 2]])).tolist() == [[3.0, 9.0]]
+    assert actions.chosen_scores(scores, torch.tensor([[1, 2]])).tolist() == [[3.0, 9.0]]
     assert actions.masked(scores, legal).isfinite().all()
     assert actions.one_hot(torch.tensor([[1, NEVER]])).tolist() == [[0, 1, 0, 0, 0, 0]]

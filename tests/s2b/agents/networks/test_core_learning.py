@@ -64,7 +64,7 @@ def test_a_core_is_a_model_like_any_other(learner: str) -> None:
         assert plain.run(4) == pytest.approx(cores.run(4), abs=1e-6)
     else:
         games = plain._batch(0)
-        one, other = plain._tried(games), cores._tried(games)
+        one, other = plain._sample(games), cores._sample(games)
         assert torch.equal(one.drawn[games.there], other.drawn[games.there])
         assert torch.allclose(one.log[games.there], other.log[games.there], atol=1e-6)
 
@@ -73,18 +73,18 @@ def test_a_core_is_a_model_like_any_other(learner: str) -> None:
 def test_values_are_learned_and_taken_off(own: bool) -> None:
     found = learning(own, baseline="value", entropy=0.0, discount=0.5, trace=1.0)
     games = found._batch(0)
-    tried = found._tried(games)
+    sampled = found._sample(games)
     with torch.no_grad():
-        values = found.model.scored(replace(games, decided=tried.drawn))[..., -1]
-        loss = float(found._loss(games, tried))
-    paid = torch.tensor(REWARDS)[games.query.long(), (tried.drawn == games.answers).long()] * games.there
+        values = found.model.scored(replace(games, decided=sampled.drawn))[..., -1]
+        loss = float(found._loss(games, sampled))
+    paid = torch.tensor(REWARDS)[games.query.long(), (sampled.drawn == games.answers).long()] * games.there
     later = [
         [0.5 ** (there - here) * (there >= here) for here in range(paid.shape[1])] for there in range(paid.shape[1])
     ]
     returned = paid @ torch.tensor(later)
-    assert torch.allclose(tried.returned[games.there], returned[games.there], atol=1e-5)  # type: ignore[attr-defined]
+    assert torch.allclose(sampled.returned[games.there], returned[games.there], atol=1e-5)  # type: ignore[attr-defined]
     gain = (returned - values)[games.there]
-    assert torch.allclose(tried.gain[games.there], (gain - gain.mean()) / gain.std(), atol=1e-4)
+    assert torch.allclose(sampled.gain[games.there], (gain - gain.mean()) / gain.std(), atol=1e-4)
     # before the first step every ratio is 1, and normalised gains cancel: what is left is the error of the values
     assert loss == pytest.approx(0.5 * float(gain.square().mean()), abs=1e-5)
 

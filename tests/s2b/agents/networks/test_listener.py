@@ -144,5 +144,5 @@ def test_games_that_dealt_episodes_cannot_stand_for() -> None:
         CoreListener(GameSettings(masks="near32"))
     with pytest.raises(IncompatibleError, match="extra=0"):
         CoreListener(GameSettings(), replace(DEFAULTS, extra=3))
-    with pytest.raises(IncompatibleError, match="made for 4 tokens, and the game has 6"):
+    with pytest.raises(IncompatibleError, match="created for 4 tokens, and the game has 6"):
         evaluate("posdis", CoreListener(GameSettings(most=3)).player(), GameSettings(), episodes=2)

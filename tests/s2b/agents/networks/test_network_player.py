@@ -63,7 +63,7 @@ def test_partners_are_told_of_the_last_choice_and_never_of_the_present_one() -> 
     assert isinstance(speaker, NetworkPlayer)
     told: dict[str, list[Any]] = {SPEAKER: [], LISTENER: []}
     for player in (speaker, listener):
-        player._observed = _watched(player, told[player.role])  # type: ignore[method-assign]
+        player._observe = _watched(player, told[player.role])  # type: ignore[method-assign]
     choices: dict[str, list[Any]] = {SPEAKER: [], LISTENER: []}
     game = BatchedGame(GAME, episodes=2)
 
@@ -82,7 +82,7 @@ def test_partners_are_told_of_the_last_choice_and_never_of_the_present_one() -> 
 
 
 def _watched(player: NetworkPlayer, into: list[Any]) -> Any:
-    observed = player._observed
+    observed = player._observe
 
     def watch(seen: Any) -> Any:
         found = observed(seen)
@@ -96,7 +96,7 @@ def test_without_its_partner_a_player_is_told_nothing() -> None:
     learning = R2D2Learning(GAME, replace(SETTINGS, players="both", sad=True))
     listener = learning.listener()
     told: list[Any] = []
-    listener._observed = _watched(listener, told)  # type: ignore[method-assign]
+    listener._observe = _watched(listener, told)  # type: ignore[method-assign]
     evaluate(learning.speaker(), listener, GAME, episodes=4, seeds=1)
     assert all(extra.any() for extra in told[1:])
     told.clear()
@@ -119,7 +119,7 @@ def test_what_the_core_holds_is_judged_on_whole_episodes() -> None:
     play(game, "posdis", player, range(5))
     assert player.reconstructed == 1.0  # everything is within 3 of anything
     longest = int((game.games == game.games.max()).sum())
-    assert player._told == 3 * int(game.games.sum()) - longest  # nobody acts once all have ended
+    assert player._count == 3 * int(game.games.sum()) - longest  # nobody acts once all have ended
 
 
 # -- games of another size ---------------------------------------------------------------------------------------------
@@ -151,7 +151,7 @@ def test_a_memory_with_enough_tokens_reads_more_values() -> None:
         (LISTENER, {"length": 3}, "messages of 2 tokens"),
         (LISTENER, {"rounds": 2}, "1 round"),
         (LISTENER, {"distractors": 1}, "2 slots"),
-        (SPEAKER, {"vocab_size": 2}, "made for 3 tokens"),
+        (SPEAKER, {"vocab_size": 2}, "created for 3 tokens"),
     ],
 )
 def test_a_game_that_looks_different_is_refused(role: str, changes: dict[str, Any], said: str) -> None:

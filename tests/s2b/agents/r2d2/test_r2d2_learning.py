@@ -17,7 +17,7 @@ from icy.s2b.agents.cores import make_core
 from icy.s2b.agents.networks.actions import NEVER
 from icy.s2b.agents.networks.network import NetworkSettings
 from icy.s2b.agents.networks.reconstruction import ReconstructionSettings
-from icy.s2b.agents.r2d2.r2d2_learning import R2D2Learning, R2D2Settings, n_step_targets, whole
+from icy.s2b.agents.r2d2.r2d2_learning import R2D2Learning, R2D2Settings, complete_targets, n_step_targets
 from icy.s2b.agents.r2d2.replay import Sequences
 
 GAME = GameSettings(dimensions=2, most=2)
@@ -341,8 +341,8 @@ def test_updates_follow_from_observations() -> None:
         ({"players": "speaker"}, UnknownNameError, "players that learn"),
         ({"target": "softly"}, UnknownNameError, "did you mean soft"),
         ({"speaker": "posdi"}, UnknownNameError, "did you mean posdis"),
-        ({"sad": True}, InvalidSettingError, "cannot be told"),
-        ({"burn_in": 7}, InvalidSettingError, "leaves none to learn from"),
+        ({"sad": True}, InvalidSettingError, "needs a speaker that learns"),
+        ({"burn_in": 7}, InvalidSettingError, "leaves no step to learn from"),
         ({"eta": 1.5}, InvalidSettingError, "eta must be .* at most 1"),
         ({"observations_per_update": 0}, InvalidSettingError, "observations_per_update"),
     ],
@@ -406,7 +406,7 @@ def test_an_episode_that_ends_with_the_sequence() -> None:
     ends = ENDS.clone()
     ends[-1] = True
     assert n_step_targets(REWARDS, ends, WORTH, 3, 0.5)[3:, 0].tolist() == [0 - 1 + 0.25 * 4, -2 + 0.5 * 4, 4.0]
-    assert whole(ends, 3)[:, 0].tolist() == [True] * 6
+    assert complete_targets(ends, 3)[:, 0].tolist() == [True] * 6
 
 
 def test_one_reward_is_the_target_of_q_learning() -> None:
@@ -416,9 +416,9 @@ def test_one_reward_is_the_target_of_q_learning() -> None:
 
 
 def test_which_steps_have_all_their_rewards() -> None:
-    assert whole(ENDS, 1)[:, 0].tolist() == [True, True, True, True, True, False]
-    assert whole(ENDS, 2)[:, 0].tolist() == [True, True, True, True, False, False]
-    assert whole(ENDS, 3)[:, 0].tolist() == [True, True, True, False, False, False]
+    assert complete_targets(ENDS, 1)[:, 0].tolist() == [True, True, True, True, True, False]
+    assert complete_targets(ENDS, 2)[:, 0].tolist() == [True, True, True, True, False, False]
+    assert complete_targets(ENDS, 3)[:, 0].tolist() == [True, True, True, False, False, False]
 
 
 def test_rows_do_not_mix() -> None:
