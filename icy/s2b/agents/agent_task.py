@@ -78,7 +78,7 @@ class LearningMethod:
         return replace(presets[preset], **self.fixed, **own)
 
     def complete(self, core: str, given: Fields, preset: str, game: GameSettings) -> Choices:
-        """Return all settings except those that the learner's name or other fields of the task determine.
+        """Return the settings that are not determined by the learner's name or by other fields of the task.
 
         Raises the errors of `make_settings`.
         """
