@@ -114,8 +114,8 @@ class OrdinaryListener(nn.Module):
         state = self.cell.start(torch.zeros_like(code))
         scores = []
         for token in tokens.long().unbind(-1):
-            said = self.embed(one_hot(token, self.symbols, code.dtype))
-            state = self.cell.step(self.cell.project(said), state)
+            embedded = self.embed(one_hot(token, self.symbols, code.dtype))
+            state = self.cell.step(self.cell.project(embedded), state)
             scores.append((state[0] * code).sum(-1))
         yes = torch.stack(scores, -1)
         return torch.stack([yes, self.no.unsqueeze(-1).expand_as(yes)], -1)
@@ -253,7 +253,7 @@ class Acquisition:
         Args:
             progress: callback, called with the number of listeners that have just been evaluated.
         """
-        found: dict[str, OfLanguages] = {name: np.zeros(len(self.batches)) for name in ("zsct", "support", "yes")}
+        results: dict[str, OfLanguages] = {name: np.zeros(len(self.batches)) for name in ("zsct", "support", "yes")}
         keys = torch.zeros(len(self.rows), dtype=torch.int64, device="cpu")
         while len(self.rows):
             games, answers = self._batch()
@@ -261,13 +261,13 @@ class Acquisition:
             self.updates += 1
             ended = self.updates >= self.batches[self.rows] * self.settings.epochs
             if ended.any():
-                self._read(np.flatnonzero(ended), found)
+                self._read(np.flatnonzero(ended), results)
                 self.rows = self.rows[~ended]
                 if len(self.rows):
                     self._learner.keep(np.flatnonzero(~ended).tolist())
                 if progress is not None:
                     progress(int(ended.sum()))
-        return found
+        return results
 
     def _batch(self) -> tuple[Tensor, Tensor]:
         """Return the next batch of games of the listeners in training, and the right decisions."""
@@ -292,7 +292,7 @@ class Acquisition:
         self._shown[rows], self._same[rows] = shown, uniform[..., 0] < self.settings.ratio
         self._said[rows] = self.support.targets(shown, self._same[rows], uniform[..., 1:], rows)
 
-    def _read(self, places: Wholes, found: dict[str, OfLanguages]) -> None:
+    def _read(self, places: Wholes, results: dict[str, OfLanguages]) -> None:
         """Evaluate some of the listeners in training.
 
         Each stimulus is shown twice: once with its own message and once with the message of another meaning. So a
@@ -310,9 +310,9 @@ class Acquisition:
             decided = (scores[..., NO] >= scores[..., YES]).numpy().astype(np.int64)
             there = np.arange(2 * count) // 2 < part.counts[rows, None]
             right = decided == np.where(same, YES, NO)
-            found[name][rows] = (right & there).sum(1) / there.sum(1)
+            results[name][rows] = (right & there).sum(1) / there.sum(1)
             if name == "zsct":
-                found["yes"][rows] = ((decided == YES) & there).sum(1) / there.sum(1)
+                results["yes"][rows] = ((decided == YES) & there).sum(1) / there.sum(1)
 
 
 def loss_of(settings: AcquisitionSettings) -> Callable[[Scores, Answers, Noise], Float[Tensor, " listener"]]:
@@ -373,7 +373,7 @@ def ease_of_acquisition(
     import pandas as pd
 
     chosen, settings = GameSettings.of(game, **given), settings or AcquisitionSettings()
-    done, found = 0, []
+    done, tables = 0, []
 
     def ended(listeners: int) -> None:
         nonlocal done
@@ -385,10 +385,10 @@ def ease_of_acquisition(
     for first in range(0, len(seeds), AT_ONCE):
         languages = frozen_languages(speaker, chosen, seeds[first : first + AT_ONCE])
         scores = Acquisition(languages, chosen.samples, chosen.vocab_size + 1, settings).train(ended)
-        found.append(pd.DataFrame([_facts(language) for language in languages]).assign(**scores))
-    return pd.concat(found, ignore_index=True)
+        tables.append(pd.DataFrame([_facts(language) for language in languages]).assign(**scores))
+    return pd.concat(tables, ignore_index=True)
 
 
 def _facts(language: FrozenLanguage) -> dict[str, object]:
-    said = len(np.unique(regular(language.messages), axis=0))
-    return {"episode": language.seed, "space": language.space, "messages": said}
+    messages = len(np.unique(regular(language.messages), axis=0))
+    return {"episode": language.seed, "space": language.space, "messages": messages}

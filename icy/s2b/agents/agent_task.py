@@ -63,7 +63,7 @@ class LearningMethod:
         """Return the class of the learner's settings for a core."""
         return self.settings if core in MEMORIES or self.of_cores is None else self.of_cores
 
-    def make_settings(self, core: str, given: Fields, preset: str, game: GameSettings) -> Any:
+    def make_settings(self, core: str, options: Fields, preset: str, game: GameSettings) -> Any:
         """Return the learner's settings in a game.
 
         Raises:
@@ -74,23 +74,23 @@ class LearningMethod:
         presets = {"default": defaults, **self.presets}
         if preset not in presets:
             raise unknown("preset of this learner", preset, list(presets))
-        own = checked(cls, given, "setting of the learner", {*self.fixed, *self.hidden})
+        own = checked(cls, options, "setting of the learner", {*self.fixed, *self.hidden})
         return replace(presets[preset], **self.fixed, **own)
 
-    def complete(self, core: str, given: Fields, preset: str, game: GameSettings) -> Choices:
+    def complete(self, core: str, options: Fields, preset: str, game: GameSettings) -> Choices:
         """Return the settings that are not determined by the learner's name or by other fields of the task.
 
         Raises the errors of `make_settings`.
         """
-        settings, excluded = self.make_settings(core, given, preset, game), {*self.fixed, *self.hidden}
+        settings, excluded = self.make_settings(core, options, preset, game), {*self.fixed, *self.hidden}
         return {f.name: getattr(settings, f.name) for f in fields(settings) if f.name not in excluded}
 
-    def changes(self, core: str, given: Fields, preset: str, game: GameSettings) -> Choices:
+    def changes(self, core: str, options: Fields, preset: str, game: GameSettings) -> Choices:
         """Return the settings that differ from the preset. Of a nested group, return the fields without their default.
 
         Raises the errors of `make_settings`.
         """
-        settings, usual = self.make_settings(core, given, preset, game), self.make_settings(core, {}, preset, game)
+        settings, usual = self.make_settings(core, options, preset, game), self.make_settings(core, {}, preset, game)
         changed = differing(settings, usual)
         return {n: differing(v, cast(Any, type(v))()) if is_dataclass(v) else v for n, v in changed.items()}
 
@@ -223,8 +223,8 @@ def network_settings(task: AgentTask, usual: NetworkSettings) -> NetworkSettings
 
 
 def memory_settings(task: AgentTask) -> MemorySettings:
-    given: Choices = checked(MemorySettings, task.options, "option of an attention memory", ("kind", "deaf"))
-    return MemorySettings(kind=task.core, deaf=task.deaf, **given)
+    options: Choices = checked(MemorySettings, task.options, "option of an attention memory", ("kind", "deaf"))
+    return MemorySettings(kind=task.core, deaf=task.deaf, **options)
 
 
 # A new learner needs an entry here and a function that creates its `AgentTraining`.
@@ -269,7 +269,7 @@ def find_learner(name: str) -> LearningMethod:
     return LEARNERS[name]
 
 
-def core_name(given: str, learner: str) -> str:
+def core_name(core: str, learner: str) -> str:
     """Return the exact name of a core that a learner can train. Upper and lower case are not distinguished.
 
     Raises:
@@ -277,15 +277,15 @@ def core_name(given: str, learner: str) -> str:
     """
     how = find_learner(learner)
     known = [*(MEMORIES if how.memories else ()), *(e.name for e in registry.entries(CORE) if how.cores)]
-    if (found := next((name for name in known if name.lower() == given.lower()), None)) is not None:
-        return str(found)
-    raise unknown(f"core of the learner '{learner}'", given, known, registry.plugin_hint(CORE))
+    if (match := next((name for name in known if name.lower() == core.lower()), None)) is not None:
+        return str(match)
+    raise unknown(f"core of the learner '{learner}'", core, known, registry.plugin_hint(CORE))
 
 
-def speaker_name(given: str, learner: str) -> str:
+def speaker_name(speaker: str, learner: str) -> str:
     """Return the name of a speaker, or "learned" if the learner trains its own speaker.
 
     Raises:
         UnknownNameError: there is none.
     """
-    return "learned" if find_learner(learner).both else registry.get(given, SPEAKER).name
+    return "learned" if find_learner(learner).both else registry.get(speaker, SPEAKER).name

@@ -21,14 +21,14 @@ class MemoryView:
         ages: number of steps of the episode before each step, [B, T].
         count: number of steps of the episode after the last step, [B].
         capacity: number of entries of the memory, C.
-        kept: mask of positions with an entry after the last step, [B, C]; None if all other positions are zero already.
+        occupied: mask of positions with an entry after the last step, [B, C]; None if all others are zero already.
     """
 
     earlier: Bool[Tensor, "batch step entry"]
     ages: Int[Tensor, "batch step"]
     count: Int[Tensor, " batch"]
     capacity: int
-    kept: Bool[Tensor, "batch capacity"] | None
+    occupied: Bool[Tensor, "batch capacity"] | None
 
 
 def view(
@@ -52,8 +52,8 @@ def view(
     held = ages.clamp(max=capacity)[:, :, None]
     earlier = (place < end) & (place >= end - held)
     after = ages[:, -1] + 1
-    kept = None if resets is None else place[:capacity] >= capacity - after.clamp(max=capacity)[:, None]
-    return MemoryView(earlier, ages, after, capacity, kept)
+    occupied = None if resets is None else place[:capacity] >= capacity - after.clamp(max=capacity)[:, None]
+    return MemoryView(earlier, ages, after, capacity, occupied)
 
 
 def appended(
@@ -65,5 +65,5 @@ def appended(
 
 def remembered(entries: Float[Tensor, "batch both *entry"], seen: MemoryView) -> Float[Tensor, "batch capacity *entry"]:
     """Return the memory after the last step. Empty positions are zero, as at the start."""
-    last, kept = entries[:, entries.shape[1] - seen.capacity :], seen.kept
-    return last if kept is None else last * kept.view(*kept.shape, *[1] * (last.dim() - 2))
+    last, occupied = entries[:, entries.shape[1] - seen.capacity :], seen.occupied
+    return last if occupied is None else last * occupied.view(*occupied.shape, *[1] * (last.dim() - 2))

@@ -24,21 +24,21 @@ class Reads:
 
     Attributes:
         weights: weight of each entry for each step, [B, T, C + T].
-        held: weighted sum of the keys before the sequence for each step, [B, T, key].
+        earlier: weighted sum of the keys before the sequence for each step, [B, T, key].
         confidence: weighted mean of the confidences for each step, [B, T, 1].
         capacity: number of entries before the sequence.
         keys: keys of the sequence so far, each [B, key].
     """
 
     weights: Float[Tensor, "batch step entry"]
-    held: Float[Tensor, "batch step key"]
+    earlier: Float[Tensor, "batch step key"]
     confidence: Float[Tensor, "batch step 1"]
     capacity: int
     keys: list[Float[Tensor, "batch key"]]
 
     def at(self, step: int) -> Float[Tensor, "batch read"]:
         """Return the key that a step reads, with its confidence, [B, key + 1]; zeros if the memory is empty."""
-        read = self.held[:, step]
+        read = self.earlier[:, step]
         if self.keys:
             new = self.weights[:, step, None, self.capacity : self.capacity + step]
             read = read + (new @ torch.stack(self.keys, 1))[:, 0]

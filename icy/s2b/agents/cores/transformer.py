@@ -45,8 +45,8 @@ class Layer(nn.Module):
         queries = query.unflatten(-1, (self.heads, -1)).permute(1, 2, 0, 3)
         steps = torch.eye(len(x), dtype=torch.bool, device=x.device)
         allowed = (seen.earlier | F.pad(steps, (old.shape[1], 0)))[:, None]  # a step sees itself as well
-        found = F.scaled_dot_product_attention(queries, keys, values, attn_mask=allowed)
-        x = x + self.out(found.permute(2, 0, 1, 3).flatten(-2))
+        attended = F.scaled_dot_product_attention(queries, keys, values, attn_mask=allowed)
+        x = x + self.out(attended.permute(2, 0, 1, 3).flatten(-2))
         return x + self.neurons(self.between(x)), entries
 
     def _rotated(self, x: Tensor, angles: Tensor) -> Tensor:

@@ -91,12 +91,12 @@ class Lookup(nn.Module):
 
     def forward(
         self,
-        asked: Float[Tensor, "*lead asked entry"],
+        inputs: Float[Tensor, "*lead query entry"],
         entries: Float[Tensor, "*lead stored entry"],
-        known: Bool[Tensor, "*#lead #asked stored"],
-    ) -> Float[Tensor, "*lead asked"]:
+        known: Bool[Tensor, "*#lead #query stored"],
+    ) -> Float[Tensor, "*lead query"]:
         """Return a score for each query entry, from the stored entries that its mask `known` allows."""
-        query = self.query(asked).unflatten(-1, (self.heads, self.width)).transpose(-2, -3)
+        query = self.query(inputs).unflatten(-1, (self.heads, self.width)).transpose(-2, -3)
         key = self.key(entries).unflatten(-1, (self.heads, self.width)).transpose(-2, -3)
         scores = query @ key.mT / math.sqrt(self.width)
         scores = scores.masked_fill(~known.unsqueeze(-3), -math.inf)
@@ -104,9 +104,9 @@ class Lookup(nn.Module):
         weights = torch.cat([nothing, scores], -1).softmax(-1)
         read = weights[..., 1:] @ entries.unsqueeze(-3) + weights[..., :1] * self.empty.unsqueeze(-2)
         read = read.transpose(-2, -3)
-        parts = [asked, read.flatten(-2)]
+        parts = [inputs, read.flatten(-2)]
         if self.difference:
-            parts.append((read - asked.unsqueeze(-2)).abs().flatten(-2))
+            parts.append((read - inputs.unsqueeze(-2)).abs().flatten(-2))
         score: Tensor = self.judge(torch.cat(parts, -1)).squeeze(-1)
         return score
 
@@ -157,12 +157,12 @@ class MemoryListener(nn.Module):
 
     def logits(
         self,
-        stimuli: Float[Tensor, "batch asked slot dimension"],
-        messages: Shaped[Tensor, "batch asked *said"],
+        stimuli: Float[Tensor, "batch query slot dimension"],
+        messages: Shaped[Tensor, "batch query *said"],
         stored: Float[Tensor, "batch pair stored entry"],
-        known: Bool[Tensor, "*#lead #asked stored"],
+        known: Bool[Tensor, "*#lead #query stored"],
         descriptive: bool | None = None,
-    ) -> Float[Tensor, "batch asked decision"]:
+    ) -> Float[Tensor, "batch query decision"]:
         """Return the logits of decisions about stimuli, from the stored entries.
 
         Args:
@@ -174,13 +174,13 @@ class MemoryListener(nn.Module):
         """
         scores = []
         for slot in range(stimuli.shape[2]):
-            asked = self.entries(stimuli[:, :, slot], messages).transpose(1, 2)
-            scores.append(self._pooled(self.lookup(asked, stored, known)))
+            inputs = self.entries(stimuli[:, :, slot], messages).transpose(1, 2)
+            scores.append(self._pooled(self.lookup(inputs, stored, known)))
         if self.descriptive if descriptive is None else descriptive:
             scores.append(torch.zeros_like(scores[0]))
         return torch.stack(scores, -1)
 
-    def _pooled(self, agree: Float[Tensor, "batch pair asked"]) -> Float[Tensor, "batch asked"]:
+    def _pooled(self, agree: Float[Tensor, "batch pair query"]) -> Float[Tensor, "batch query"]:
         """Return the log-odds that a stimulus is the target: it must match in every dimension."""
         if self.settings.kind == "joint":
             return agree.squeeze(1)
@@ -205,8 +205,8 @@ def paired(
 
 
 def by_dimension(
-    of_pairs: Float[Tensor, "batch pair asked"], weights: Float[Tensor, "dimension token"]
-) -> Float[Tensor, "batch dimension asked"]:
+    of_pairs: Float[Tensor, "batch pair query"], weights: Float[Tensor, "dimension token"]
+) -> Float[Tensor, "batch dimension query"]:
     """Return the score of each dimension: the weighted sum over its pairs with tokens."""
     scores: Tensor = (of_pairs.unflatten(1, weights.shape) * weights[..., None]).sum(2)
     return scores

@@ -218,8 +218,8 @@ class DealtLearning(DealtTraining):
     def _ppo(self, games: DealtGames, logs: Tensor, sampled: Sampled) -> Tensor:
         ratio = (log_of(logs, sampled.drawn) - sampled.log).exp()
         clipped = ratio.clamp(1 - self.settings.clip, 1 + self.settings.clip)
-        gained = torch.minimum(ratio * sampled.gain, clipped * sampled.gain)
-        return -(gained + self.settings.entropy * entropy(logs))[games.there].mean()
+        objective = torch.minimum(ratio * sampled.gain, clipped * sampled.gain)
+        return -(objective + self.settings.entropy * entropy(logs))[games.there].mean()
 
 
 @torch.no_grad()

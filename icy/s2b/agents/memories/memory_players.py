@@ -151,22 +151,22 @@ class TrainedSpeaker(Player):
     @torch.no_grad()
     def utter(self, stimuli: Stimuli, meanings: Meanings, episode: int) -> Sentences:
         """Return the most likely message for each stimulus; see Player."""
-        asked = torch.as_tensor(np.asarray(stimuli, dtype=np.float32))[None]
-        tokens = self._chances(asked, slice(episode, episode + 1))[0].argmax(-1)
+        inputs = torch.as_tensor(np.asarray(stimuli, dtype=np.float32))[None]
+        tokens = self._chances(inputs, slice(episode, episode + 1))[0].argmax(-1)
         return np.asarray(tokens.T.numpy() + 1)
 
     def _chances(self, stimuli: Tensor, rows: slice) -> Tensor:
         """Return the probabilities of the next tokens, [b, L, n, V], for stimuli [b, n, W]."""
         network, memory, dimensions = self.network, self.memory, self.dimensions[rows]
-        asked = network.see(stimuli, dimensions)
+        inputs = network.see(stimuli, dimensions)
         there = memory.known[rows, None, :, None]
-        said = (F.one_hot(memory.messages[rows].mT, network.vocab) * there).to(asked.dtype)
-        weights = asked.new_zeros(*asked.shape[:3], said.shape[2])
+        said = (F.one_hot(memory.messages[rows].mT, network.vocab) * there).to(inputs.dtype)
+        weights = inputs.new_zeros(*inputs.shape[:3], said.shape[2])
         if network.settings.memory:
             stored = network.see(memory.stimuli[rows], dimensions)
-            weights = network.attend(asked, stored, memory.known[rows, None, None, None])
-        used = (said.sum(2, keepdim=True) > 0).to(asked.dtype)
-        return network.chances(weights @ said, used, weights.sum(-1), network.guess(asked))
+            weights = network.attend(inputs, stored, memory.known[rows, None, None, None])
+        used = (said.sum(2, keepdim=True) > 0).to(inputs.dtype)
+        return network.chances(weights @ said, used, weights.sum(-1), network.guess(inputs))
 
     def _dimensions(self) -> Tensor:
         if self.sampled:

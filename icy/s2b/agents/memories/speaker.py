@@ -161,31 +161,31 @@ class MemorySpeaker(nn.Module):
 
     def attend(
         self,
-        asked: Float[Tensor, "batch position asked feature"],
+        inputs: Float[Tensor, "batch position query feature"],
         stored: Float[Tensor, "batch position stored feature"],
         known: Bool[Tensor, "..."],
-    ) -> Float[Tensor, "batch position asked stored"]:
+    ) -> Float[Tensor, "batch position query stored"]:
         """Return the attention weights of earlier games. One minus their sum is the weight of "new number".
 
         Args:
-            asked: features of the present game.
+            inputs: features of the present game.
             stored: features of earlier games.
-            known: mask of games that may be used; it broadcasts against [batch, position, head, asked, stored].
+            known: mask of games that may be used; it broadcasts against [batch, position, head, query, stored].
         """
-        scores = self._scores(asked, stored).masked_fill(~known, -math.inf)
+        scores = self._scores(inputs, stored).masked_fill(~known, -math.inf)
         new = self.new.view(-1, 1, 1).expand(*scores.shape[:-1], 1)
         weights: Tensor = torch.cat([scores, new], -1).softmax(-1)[..., :-1].mean(-3)
         return weights
 
-    def _scores(self, asked: Tensor, stored: Tensor) -> Tensor:
+    def _scores(self, inputs: Tensor, stored: Tensor) -> Tensor:
         if self.settings.attention in NEARNESS:
-            distance = (asked[..., :1] - stored[..., :1].mT).abs().unsqueeze(-3)
+            distance = (inputs[..., :1] - stored[..., :1].mT).abs().unsqueeze(-3)
             power = 2 if self.settings.attention == "square" else 1
             return -self.sharpness.exp().view(-1, 1, 1) * distance**power
         key = self._heads(self.key(stored))
         if self.settings.attention == "dot":
-            return self._heads(self.query(asked)) @ key.mT / math.sqrt(self.settings.width)
-        query = self._heads(self.key(asked))
+            return self._heads(self.query(inputs)) @ key.mT / math.sqrt(self.settings.width)
+        query = self._heads(self.key(inputs))
         squares = query.square().sum(-1)[..., None] + key.square().sum(-1)[..., None, :] - 2 * query @ key.mT
         return -self.sharpness.exp().view(-1, 1, 1) * squares.clamp(min=0)
 

@@ -61,7 +61,7 @@ class NetworkPlayer(Player):
             seat.episodes, dtype=torch.bool, device="cpu"
         )  # whether a decision was made at the previous step
         self.acts_of_partner = self.partner.acts if self.partner is not None else 0
-        self.held = torch.zeros(seat.episodes, seat.settings.length, dtype=torch.long, device="cpu")
+        self.last_message = torch.zeros(seat.episodes, seat.settings.length, dtype=torch.long, device="cpu")
 
     @torch.no_grad()
     def acting(self, seen: Seen) -> Action:
@@ -76,7 +76,7 @@ class NetworkPlayer(Player):
         self.acts += 1
         self.choices = {self.steps - 1: self.choices[self.steps - 1], self.steps: chosen}
         self.decided = torch.as_tensor((seen.round == self.seat.settings.rounds) & ~seen.over)
-        self.last, self.held = observed, observed.message
+        self.last, self.last_message = observed, observed.message
         message, decision = actions.taken(chosen.numpy())
         if self.role == SPEAKER:
             return Action(message=message)
@@ -108,9 +108,11 @@ class NetworkPlayer(Player):
 
     def _observe(self, seen: Seen) -> Observation:
         earned = torch.as_tensor(seen.reward).float() * self.decided
-        held = self.held if self.network.settings.hold else None
+        last_message = self.last_message if self.network.settings.hold else None
         previous = self.choices[self.steps - 1]
-        observed = observe(seen, self.role, self.network.actions, previous, earned, self._partner_choice(), held=held)
+        observed = observe(
+            seen, self.role, self.network.actions, previous, earned, self._partner_choice(), last_message=last_message
+        )
         return observed if self.own else observed.without_own()
 
     def _partner_choice(self) -> Float[Tensor, "batch shared"] | None:

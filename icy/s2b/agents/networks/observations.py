@@ -76,7 +76,7 @@ def observe(
     earned: Array | None = None,
     extra: Float[Tensor, "batch extra"] | None = None,
     device: Device = None,
-    held: Int[Tensor, "batch token"] | None = None,
+    last_message: Int[Tensor, "batch token"] | None = None,
 ) -> Observation:
     """Return the observation for a network from a player's view of the game.
 
@@ -92,8 +92,8 @@ def observe(
         earned: the reward of the previous step, `Turn.reward`, [B].
         extra: extra input, [B, extra]; it is set to 0 at the beginning of an episode.
         device: torch device; by default the device of the arrays.
-        held: the message of the previous step, shown again if a game ends without a new message. With the default masks
-            the speaker is silent at the feedback, while the listener sees the stimulus of the last message.
+        last_message: the message of the previous step, shown again if a game ends without a new message. With the
+            default masks the speaker is silent at the feedback, while the listener sees the stimulus of this message.
     """
     fresh = torch.as_tensor(seen.fresh, device=device)
     count, here = len(fresh), fresh.device
@@ -110,7 +110,7 @@ def observe(
 
     return Observation(
         stimulus=_all_slots(tensor(seen.stimulus).float(), actions.game),
-        message=_message(tensor(seen.message), tensor(seen.feedback), held),
+        message=_message(tensor(seen.message), tensor(seen.feedback), last_message),
         speaks=torch.full((count,), role == SPEAKER, device=here, dtype=torch.bool),
         query=tensor(seen.query),
         round=tensor(seen.round),
@@ -126,8 +126,10 @@ def observe(
     )
 
 
-def _message(message: Tensor, feedback: Tensor, held: Tensor | None) -> Tensor:
-    return message if held is None else torch.where((feedback & (message == END).all(1))[:, None], held, message)
+def _message(message: Tensor, feedback: Tensor, last_message: Tensor | None) -> Tensor:
+    if last_message is None:
+        return message
+    return torch.where((feedback & (message == END).all(1))[:, None], last_message, message)
 
 
 def _all_slots(stimuli: Tensor, game: GameSettings) -> Tensor:

@@ -58,7 +58,7 @@ class Agent:
         self.actions = network.actions
         self.state = network.start(episodes * len(self.roles))
         self.chosen = {role: self._never(self.actions) for role in self.roles}
-        self.heard = {
+        self.last_messages = {
             role: torch.zeros(episodes, self.game.length, dtype=torch.long, device="cpu") for role in self.roles
         }
 
@@ -108,14 +108,16 @@ class Agent:
             if self.partner:
                 recorded[f"{role}.told"] = self._partner_choice(role, greedy).masked_fill(own.fresh[:, None], NEVER)
         self.chosen = self._by_role(chosen)
-        self.heard = {role: own.message for role, own in by_role.items()}
+        self.last_messages = {role: own.message for role, own in by_role.items()}
         recorded |= {f"{role}.chosen": value for role, value in self.chosen.items()}
         return Step(self.chosen, self._by_role(best), recorded, states)
 
     def _observe(self, turn: Turn, role: str, greedy: Choices) -> Observation:
         extra = self.partner[role].shared(self._partner_choice(role, greedy)) if self.partner else None
-        held = self.heard[role] if self.network.settings.hold else None
-        return observe(turn.seen_by(role), role, self.actions, self.chosen[role], turn.reward, extra, held=held)
+        last_message = self.last_messages[role] if self.network.settings.hold else None
+        return observe(
+            turn.seen_by(role), role, self.actions, self.chosen[role], turn.reward, extra, last_message=last_message
+        )
 
     def _partner_choice(self, role: str, greedy: Choices) -> Tensor:
         """Return the other role's greedy choice at the previous step."""
@@ -177,7 +179,7 @@ class Agent:
             "target": _copied(self.target.state_dict()),
             "state": [part.clone() for part in self.state],
             "chosen": dict(self.chosen),
-            "heard": dict(self.heard),
+            "heard": dict(self.last_messages),
         }
 
     def load(self, saved: SavedState) -> None:
@@ -185,7 +187,7 @@ class Agent:
         self.network.load_state_dict(saved["network"])
         self.target.load_state_dict(saved["target"])
         self.state = tuple(part.to(self.device) for part in saved["state"])
-        self.chosen, self.heard = dict(saved["chosen"]), dict(saved["heard"])
+        self.chosen, self.last_messages = dict(saved["chosen"]), dict(saved["heard"])
 
 
 def _copied(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -63,8 +63,8 @@ class Replay:
             raise InvalidSettingError(f"Sequences of {length} steps cannot overlap by {overlap}.")
         self.actors, self.length, self.stride = actors, length, length - overlap
         self.priority, self.importance = priority, importance
-        self.held = capacity // actors // self.stride * self.stride  # steps of each actor
-        if self.held < length:
+        self.steps_per_actor = capacity // actors // self.stride * self.stride
+        if self.steps_per_actor < length:
             raise InvalidSettingError(
                 f"A replay of {capacity:,} observations of {actors} actors has no room for sequences of {length}."
             )
@@ -72,7 +72,7 @@ class Replay:
         self._steps: dict[str, Tensor] = {}
         self._states: dict[str, Tensor] = {}
         self._chances = torch.zeros(
-            self.held // self.stride, actors, dtype=torch.float64, device="cpu"
+            self.steps_per_actor // self.stride, actors, dtype=torch.float64, device="cpu"
         )  # priorities to the power of their exponent
         self._highest = 1.0  # highest priority so far
 
@@ -95,15 +95,15 @@ class Replay:
             step: recorded data of the step.
             states: states of the core before the step, if a sequence begins with it.
         """
-        place = self.count % self.held
+        place = self.count % self.steps_per_actor
         if states is not None:
             self._put(self._states, place // self.stride, len(self._chances), states)
             self._chances[place // self.stride] = 0
-        self._put(self._steps, place, self.held, step)
+        self._put(self._steps, place, self.steps_per_actor, step)
         self.count += 1
         begun = self.count - self.length
         if begun >= 0 and begun % self.stride == 0:
-            self._chances[begun % self.held // self.stride] = self._highest**self.priority
+            self._chances[begun % self.steps_per_actor // self.stride] = self._highest**self.priority
 
     def _put(self, into: dict[str, Tensor], place: int, room: int, values: OfActors) -> None:
         for name, value in values.items():
@@ -117,7 +117,7 @@ class Replay:
         places = torch.multinomial(chances, count, replacement=True, generator=random)
         begun, actor = places // self.actors, places % self.actors
         weights = (int((chances > 0).sum()) * chances[places] / chances.sum()) ** -self.importance
-        steps = (begun * self.stride + torch.arange(self.length, device="cpu")[:, None]) % self.held
+        steps = (begun * self.stride + torch.arange(self.length, device="cpu")[:, None]) % self.steps_per_actor
         return Sequences(
             steps={name: value[steps, actor] for name, value in self._steps.items()},
             states={name: value[begun, actor] for name, value in self._states.items()},

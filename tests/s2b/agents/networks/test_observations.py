@@ -95,7 +95,7 @@ def test_a_held_message_is_repeated_at_the_feedback() -> None:
     said = np.array([[1, 2, 0], [2, 2, 2]])
     messages = []
     for _ in range(4):
-        now = observe(turn.listener, "listener", actions, held=held)
+        now = observe(turn.listener, "listener", actions, last_message=held)
         assert torch.equal(observe(turn.listener, "listener", actions).message, torch.as_tensor(turn.listener.message))
         held = now.message
         messages.append(held.tolist())
@@ -111,6 +111,6 @@ def test_a_message_at_the_feedback_replaces_the_held_message() -> None:
     game.reset(seed=3)
     game.step(said=np.array([[1, 1, 1]]))
     turn = game.step(said=np.array([[2, 2, 0]]))
-    now = observe(turn.listener, "listener", actions, held=torch.tensor([[1, 1, 1]]))
+    now = observe(turn.listener, "listener", actions, last_message=torch.tensor([[1, 1, 1]]))
     assert turn.listener.feedback.all()
     assert now.message.tolist() == turn.listener.message.tolist() != [[0, 0, 0]]
