@@ -117,7 +117,7 @@ def test_many_rows_are_inferred_from_a_few(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(engine, "rehearse", rehearse)
     many = make_sweep(sweep_spec(model=["RNN*:GRU", "RNN*:SRU", "sender/FC*", "sender/Hashtable"], **MANY))
     told: list[str] = []
-    found = estimate(many, told=told.append, within=60)
+    found = estimate(many, report=told.append, within=60)
     assert len(found) == len(many.rows) > 12
     inferred = [one for one in found if not one.timed]
     assert 3 <= len({*timed}) <= 8  # seven and the hash table, which is timed for itself

@@ -257,14 +257,14 @@ def test_sizes_that_do_not_fit_the_language(given: dict[str, Any], sentence: str
 @pytest.mark.parametrize("other", [perm(space="2x4"), Language("2x3", np.repeat(perm().messages, 2, axis=1), 4)])
 def test_languages_that_do_not_fit_together(other: Language, tmp_path: Path) -> None:
     with pytest.raises(
-        InvalidSettingError, match=r"'perm@\w+' \(2x3, messages of 4 tokens\) and '.* runs of their own"
+        InvalidSettingError, match=r"'perm@\w+' \(2x3, messages of 4 tokens\) and '.* separate runs"
     ):
         icy.probe("sender/FC2L", [perm(), "rot", other], out=tmp_path)
 
 
 def test_a_vocabulary_that_is_too_small_for_concat(tmp_path: Path) -> None:
     language = Language("2x3", [[a, b] for a in range(3) for b in range(3)], 3, name="reused")
-    with pytest.raises(InvalidSettingError, match=r"concat, .* needs 6 words of 1 token, .* 6 or more; 'reused@"):
+    with pytest.raises(InvalidSettingError, match=r"concat, .* needs 6 words of 1 token, .* 6 or more\. 'reused@"):
         icy.probe("sender/FC2L", language, out=tmp_path)
     assert not icy.probe("sender/FC2L", language, vocab_size=6, out=tmp_path, **SIZES).failures
 

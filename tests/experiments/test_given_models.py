@@ -75,12 +75,12 @@ def test_the_random_numbers_of_the_caller_are_untouched() -> None:
 
 @pytest.mark.parametrize("model", [nn.Linear(2, 3), int, lambda space: space])
 def test_what_is_no_model_is_refused(model: object) -> None:
-    with pytest.raises(IncompatibleError, match=r"is no sender and no receiver .*: .* Give a class or function"):
+    with pytest.raises(IncompatibleError, match=r"is not a sender or a receiver .*: .* Give a class or function"):
         model_names(model)  # type: ignore[arg-type]
 
 
 def test_a_receiver_is_no_sender() -> None:
-    with pytest.raises(IncompatibleError, match="'Understands' is no sender"):
+    with pytest.raises(IncompatibleError, match="'Understands' is not a sender"):
         model_names(Understands, "sender")
 
 
@@ -120,7 +120,7 @@ def test_a_module_has_the_sizes_of_the_run(tmp_path: Path) -> None:
 
 
 def test_a_family_needs_a_cell() -> None:
-    with pytest.raises(IncompatibleError, match="HierZero takes a cell; name one, as in 'sender/HierZero:"):
+    with pytest.raises(IncompatibleError, match="HierZero takes a cell: name the cell, as in 'sender/HierZero:"):
         model_names(registry.get("sender/HierZero:GRU").load())
 
 

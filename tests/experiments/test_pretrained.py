@@ -82,10 +82,10 @@ def test_it_is_another_row_than_pre_training_here(kept: Path, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"pretrain": "rot"}, r"has no kept model of sender/FC1L on rot with seed 123 \(meanings 2x3"),
+        ({"pretrain": "rot"}, r"has no saved model of sender/FC1L on rot with seed 123 \(meanings 2x3"),
         ({"hidden": 32}, "hidden_size 32"),
-        ({"pretrain": "none"}, "from scratch take no models"),
-        ({"sender": "FC2L"}, "no kept model of sender/FC2L"),
+        ({"pretrain": "none"}, "from scratch do not start from models"),
+        ({"sender": "FC2L"}, "no saved model of sender/FC2L"),
     ],
 )
 def test_what_it_lacks_is_said(kept: Path, tmp_path: Path, changes: dict[str, Any], said: str) -> None:

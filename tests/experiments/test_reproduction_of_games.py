@@ -60,7 +60,7 @@ def test_a_row_is_measured_again_with_floors_and_claims(tmp_path: Path) -> None:
     assert done.claims()["verdict"].isin(["not measured", "holds", "does not hold", "holds in part"]).all()
     page = done.page()
     assert "| thing-gs-l1 | accuracy |" in page
-    assert "## What is claimed" in page
+    assert "## Claims" in page
     assert "## CBM and chance" in page
     assert "with 6 updates" in page
     assert "cbm24/table1" in done.table().render("text")

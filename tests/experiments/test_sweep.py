@@ -177,7 +177,7 @@ def test_a_file_that_names_plug_ins_says_whose_code_is_run(tmp_path: Path, caplo
         file.write_text(f'model = "sender/FC1L"\nplugin = {written}\n')
         with pytest.raises(IcyError, match=r"'mine\.py' does not exist"):
             icy.sweep(file=file, out=tmp_path)
-        assert f"The sweep {file} names plug-ins, whose code is run: {said}." in caplog.messages
+        assert f"The sweep {file} runs the code of plug-ins: {said}." in caplog.messages
     caplog.clear()
     file.write_text('model = "sender/FC1L"\n')
     read_sweep(file)

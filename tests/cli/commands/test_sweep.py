@@ -48,7 +48,7 @@ def test_the_command_plans_and_does_nothing(tmp_path: Path) -> None:
     ("words", "said"),
     [
         ((), "No model was given"),
-        (("-m", "sender/FC1L", "--side", "receiver"), "is no receiver"),
+        (("-m", "sender/FC1L", "--side", "receiver"), "is not a receiver"),
         (("-m", "sender/FC1L", "--engine", "auto+graph"), "only on a GPU"),
         (("-m", "sender/FC1L", "--runner", "ray", "--device", "cuda:1"), "device of a cluster"),
         (("-m", "FC3L"), "did you mean"),
