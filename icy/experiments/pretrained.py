@@ -51,16 +51,16 @@ def _with_models(job: PairJob, probes: ProbeResult) -> PairJob:
     for of_side, row in zip(of_sides, rows, strict=True):
         if len(row) > 1:
             raise _ambiguous(of_side, probes)
-    learnt = {place: _kept(record, str(probes.folder)) for place, record in records.items()}
+    sides = {place: _saved_side(record, str(probes.folder)) for place, record in records.items()}
     target = min(record["target"] for record in records.values())
     protocol = replace(job.protocol, target=target)  # the target of the probe replaces that of the request
-    return replace(job, protocol=protocol, pretrained="+".join(min(row) for row in rows), learnt=learnt)
+    return replace(job, protocol=protocol, pretrained="+".join(min(row) for row in rows), saved_sides=sides)
 
 
-def _kept(record: Record, source: str) -> SavedSide:
+def _saved_side(record: Record, source: str) -> SavedSide:
     accuracy = checked_accuracy(record)
-    learnt = record["reason"] == "target" or accuracy >= record["target"]
-    return SavedSide(source, str(model_file(record)), record["steps"], accuracy, learnt)
+    reached = record["reason"] == "target" or accuracy >= record["target"]
+    return SavedSide(source, str(model_file(record)), record["steps"], accuracy, reached)
 
 
 def _record(job: PairJob, side: str, replicate: Replicate, probes: ProbeResult) -> Record:

@@ -179,8 +179,8 @@ def test_pre_training_that_never_reaches_its_target_is_a_result(tmp_path: Path) 
             IncompatibleError,
             "--pretrain-representation discr",
         ),
-        ({"sender": "Hashtable"}, IncompatibleError, "learns by no gradient"),
-        ({"receiver": "kNN"}, IncompatibleError, "learns by no gradient"),
+        ({"sender": "Hashtable"}, IncompatibleError, "does not learn by gradient"),
+        ({"receiver": "kNN"}, IncompatibleError, "does not learn by gradient"),
         ({"representation": "softt"}, UnknownNameError, "did you mean soft"),
         ({"pretrain": ["none", "perm"]}, InvalidSettingError, "not both"),
         ({"pretrain": "permm"}, UnknownNameError, "did you mean perm"),
@@ -224,9 +224,9 @@ def test_models_that_do_not_fit_are_refused_before_anything_is_trained(tmp_path:
 
     icy.register_sender("TooShort")(TooShort)
     icy.register_receiver("TokensOnly")(TokensOnly)
-    with pytest.raises(IncompatibleError, match=r"TooShort puts out scores of shape \(2, 3, 5\), not \(2, 4, 5\)"):
+    with pytest.raises(IncompatibleError, match=r"TooShort outputs scores of shape \(2, 3, 5\), not \(2, 4, 5\)"):
         icy.end_to_end("TooShort", "CNN", out=tmp_path, **SMALL)
-    with pytest.raises(IncompatibleError, match="receiver/TokensOnly cannot read what sender/FC2L sends"):
+    with pytest.raises(IncompatibleError, match="receiver/TokensOnly cannot read messages of sender/FC2L"):
         icy.end_to_end("FC2L", "TokensOnly", out=tmp_path, **SMALL)
 
 

@@ -386,7 +386,7 @@ def test_pairs_start_from_models_that_a_probe_kept(tmp_path: Path) -> None:
         sender="FC1L", receiver="FC1L", pretrain=other, pretrained=tmp_path / "probe", steps=4, out=tmp_path, **given
     )
     job: Any = make_plan(spec).rows[0].job
-    assert {r.condition for _, r in job.learnt} == {f"other@{perm().digest()}"}
+    assert {r.condition for _, r in job.saved_sides} == {f"other@{perm().digest()}"}
 
 
 # -- the command -------------------------------------------------------------------------------------------------------

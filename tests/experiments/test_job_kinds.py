@@ -285,9 +285,9 @@ def outcomes(**changes: Any) -> Any:
     ("train", "error"),
     [
         (lambda job, report=None: iter(()), "ended without a result"),
-        (outcomes(extra={"steps": 3}), "cannot hold steps"),
+        (outcomes(extra={"steps": 3}), "cannot have the reserved names steps"),
         (outcomes(extra={"distance": "far"}), "is a number, not 'far'"),
-        (outcomes(replicate=Replicate("number", 9)), "was not asked for"),
+        (outcomes(replicate=Replicate("number", 9)), "gave an unexpected result of"),
         (outcomes(error="no idea"), "no idea"),
     ],
     ids=["nothing", "reserved", "text", "foreign", "own reason"],
@@ -310,13 +310,13 @@ def test_numbers_of_numpy_and_those_that_are_none_are_stored(module: ModuleType,
 
 
 def test_jobs_are_checked_before_they_run(module: ModuleType) -> None:
-    with pytest.raises(TypeError, match="has no method `train`, and its kind was registered without one"):
+    with pytest.raises(TypeError, match="has no method `train`, and its kind has no training function"):
         check_config(type("Idle", (module.GuessJob,), {"train": Job.train})(0.1))
     nameless = type("Nameless", (module.GuessJob,), {"config": lambda job, replicate: {"seed": 1}})(0.1)
     with pytest.raises(IcyError, match="lacks model and grammar"):
         check_config(nameless)
     rude = type("Rude", (module.GuessJob,), {"config": lambda *_: {"model": "", "grammar": "", "seed": 1, "value": 3}})
-    with pytest.raises(IcyError, match="cannot hold value"):
+    with pytest.raises(IcyError, match="cannot have the reserved names value"):
         check_config(rude(0.1))
 
 

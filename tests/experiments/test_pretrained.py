@@ -125,9 +125,9 @@ def test_weights_are_read_where_they_are_needed(kept: Path, tmp_path: Path) -> N
     asked = {"sender": "FC1L", "receiver": "FC1L", "pretrain": "perm", "out": tmp_path, "pretrained": kept, **GAME}
     job = make_plan(EndToEndSpec.asked(**asked)).rows[0].job
     assert isinstance(job, PairJob)
-    assert all(one.content is None for one in job.learnt.values())
+    assert all(one.content is None for one in job.saved_sides.values())
     packed = job.for_travel()
-    assert all(one.content == one.weights() for one in packed.learnt.values())
+    assert all(one.content == one.weights() for one in packed.saved_sides.values())
     assert [job.key(r) for r in job.replicates] == [packed.key(r) for r in packed.replicates]
 
 

@@ -164,7 +164,7 @@ def test_a_cell_of_ordinary_layers_trains_all_the_same(tmp_path: Path) -> None:
 def test_a_model_of_another_shape_is_told_so(tmp_path: Path) -> None:
     file = plugin_file(tmp_path, "Misshapen", "self.shape = (1, -1)")
     result = icy.probe("Misshapen", "perm", plugin=file, workers=1, out=tmp_path / "r", **TINY)
-    assert "must put out (2, 4, 5)" in result.failures[0]["error"]
+    assert "must output (2, 4, 5)" in result.failures[0]["error"]
 
 
 @pytest.mark.process

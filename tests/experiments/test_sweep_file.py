@@ -53,7 +53,7 @@ def write(folder: Path, text: str | bytes, suffix: str = ".toml") -> Path:
         ("seeds = 5", "seeds = 5\nretries = 'x'", "line 3: retries is a whole number, not 'x'."),
         ("seeds = 5", "seeds = 5\ntarget = 'high'", "line 3: target is a number, not 'high'."),
         ("seeds = 5", "seeds = 5\nplugin = [5]", "line 3: plugin is text or a list of texts, not [5]."),
-        ("word-length = 2", "word-length = 2\nword_length = 3", "line 4: word_length and word-length are the same option."),
+        ("word-length = 2", "word-length = 2\nword_length = 3", "line 4: word_length and word-length are the same"),
     ],
 )  # fmt: skip
 def test_a_value_of_another_type_is_told_with_its_line(tmp_path: Path, old: str, new: str, said: str) -> None:

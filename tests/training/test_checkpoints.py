@@ -32,7 +32,7 @@ def test_none_is_gone_on_from_that_is_not_used_missing_or_damaged(
     assert Checkpoint(tmp_path, "key", "a training", used=False).load() is None
     one.path.write_bytes(one.path.read_bytes()[:50])
     assert one.load() is None
-    assert "begins anew" in caplog.text
+    assert "starts again" in caplog.text
 
 
 def test_when_one_is_due(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

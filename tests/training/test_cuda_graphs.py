@@ -132,7 +132,7 @@ def test_a_graph_needs_a_gpu() -> None:
     assert choose_issue(None, "broadcast", CPU)[0] == "plain"
     assert choose_issue(None, "vmap", torch.device("cuda"))[0] == "graph"
     assert choose_issue(None, "loop", torch.device("cuda"))[0] == "plain"
-    assert choose_issue("plain", "vmap", torch.device("cuda")) == ("plain", "as asked for")
+    assert choose_issue("plain", "vmap", torch.device("cuda")) == ("plain", "as requested")
     with pytest.raises(InvalidSettingError, match="only with a GPU"):
         choose_issue("graph", "vmap", CPU)
     with pytest.raises(InvalidSettingError, match="that can be stacked"):

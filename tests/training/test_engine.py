@@ -478,7 +478,7 @@ def test_models_that_cannot_be_trained_are_refused_in_a_sentence() -> None:
 
     with pytest.raises(IncompatibleError, match="Still has no parameters to train"):
         list(train(job(entry(Still), [("concat", 1)])))
-    with pytest.raises(IncompatibleError, match=r"sender/plug-in puts out scores of shape \(2, 6, 4\).*\(2, 6, 5\)"):
+    with pytest.raises(IncompatibleError, match=r"sender/plug-in outputs scores of shape \(2, 6, 4\).*\(2, 6, 5\)"):
         list(train(job(entry(Narrow), [("concat", 1)])))
     with pytest.raises(UnknownNameError, match="did you mean vmap"):
         list(train(job("sender/FC2L", [("concat", 1)], engine="vmaps")))

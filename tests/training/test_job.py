@@ -33,7 +33,7 @@ def test_native_cores_that_cannot_be_had_are_refused_before_anything_is_trained(
         check_engine("native", "cuda")
     monkeypatch.setenv("ICY_NATIVE", "off")
     check_engine("auto", "cpu")
-    with pytest.raises(InvalidSettingError, match=r"no native cores here \(switched off by ICY_NATIVE=off\)"):
+    with pytest.raises(InvalidSettingError, match=r"not available here \(switched off by ICY_NATIVE=off\)"):
         check_engine("native", "cpu")
     monkeypatch.setenv("ICY_NATIVE", "nonsense")
     with pytest.raises(UnknownNameError, match="No value of ICY_NATIVE is called 'nonsense'"):

@@ -126,7 +126,7 @@ def test_what_cannot_be_gone_on_from_begins_anew(damage: str, tmp_path: Path, ca
             state[damage] = {"how": "on another device", "learner": {"steps": 20}, "own": {"seconds": 1.0}}[damage]
             torch.save(state, path)
     assert numbers(list(train(of))) == whole
-    assert "so training begins anew" in caplog.text
+    assert "so training starts again" in caplog.text
     assert not (tmp_path / CHECKPOINTS).exists()
 
 
@@ -160,7 +160,7 @@ def test_a_store_that_icy_does_not_know_begins_anew(tmp_path: Path, caplog: Any)
     killed(of, Run, 5)
     (ended,) = train(of)
     assert [steps for steps, _ in ended.curve] == [10, 20, 30, 40, 50, 60]
-    assert "is no icy.models.base.MemoryModel" in caplog.text
+    assert "is not an icy.models.base.MemoryModel" in caplog.text
 
 
 def test_checks_that_take_long_leave_checkpoints_in_between(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

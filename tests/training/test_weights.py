@@ -124,7 +124,7 @@ def test_a_pool_keeps_the_same_models(kept: Any, tmp_path: Path) -> None:
 def test_a_model_that_was_edited_is_refused(kept: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     record = next(r for r in kept.records if r["model"] == "sender/FC2L" and r["grammar"] == "perm")
     edited = {**record, "versions": {**record["versions"], "model": "0-other"}}
-    with pytest.raises(StoreError, match="trained with version 0-other of the model, and that of now is"):
+    with pytest.raises(StoreError, match="trained with version 0-other of the model, but the current version is"):
         icy.ProbeResult([edited], folder=kept.folder).model("perm")
 
 

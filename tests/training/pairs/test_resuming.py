@@ -88,4 +88,4 @@ def test_what_cannot_be_gone_on_from_learns_its_language_again(damage: str, tmp_
         state = torch.load(path, weights_only=True)
         torch.save(state | {damage: {"weights": {}}}, path)
     assert numbers(resumed(of, [])) == whole
-    assert "so training begins anew" in caplog.text
+    assert "so training starts again" in caplog.text

@@ -40,5 +40,5 @@ def test_what_a_lost_worker_filed_last_is_known(job: Job) -> None:
     put(old, "2026-01-01")
     work = Submission(0, job)
     put(new, "2026-01-02")
-    assert [r["key"] for r in work.unheard()] == [job.key(new)]
+    assert [r["key"] for r in work.unreported()] == [job.key(new)]
     assert list(Path(job.folder).rglob("*.json"))
