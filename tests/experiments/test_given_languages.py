@@ -256,9 +256,7 @@ def test_sizes_that_do_not_fit_the_language(given: dict[str, Any], sentence: str
 
 @pytest.mark.parametrize("other", [perm(space="2x4"), Language("2x3", np.repeat(perm().messages, 2, axis=1), 4)])
 def test_languages_that_do_not_fit_together(other: Language, tmp_path: Path) -> None:
-    with pytest.raises(
-        InvalidSettingError, match=r"'perm@\w+' \(2x3, messages of 4 tokens\) and '.* separate runs"
-    ):
+    with pytest.raises(InvalidSettingError, match=r"'perm@\w+' \(2x3, messages of 4 tokens\) and '.* separate runs"):
         icy.probe("sender/FC2L", [perm(), "rot", other], out=tmp_path)
 
 

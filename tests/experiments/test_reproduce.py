@@ -132,7 +132,7 @@ def test_names_of_other_tables_are_passed_over(caplog: pytest.LogCaptureFixture)
         ({"table": "metarg24/table1"}, InvalidSettingError, "knows metarg24/table1 by its number alone"),
         ({"table": "icy22/table3", "seed": 3}, UnknownNameError, "seeds"),
         ({"table": "metarg22/recall", "only": "dnc"}, InvalidSettingError, "figure8 has no agent dnc; it has LSTM"),
-        ({"table": "icy22/table3", "observations": 5}, InvalidSettingError, "not of agents"),
+        ({"table": "icy22/table3", "observations": 5}, InvalidSettingError, "do not learn from observations"),
         ({"table": "metarg22/listener", "grammar": "rot"}, InvalidSettingError, "has no grammars"),
         ({"table": "metarg22/listener", "only": "GRU"}, UnknownNameError, "GRU"),
     ],

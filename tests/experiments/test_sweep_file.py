@@ -77,9 +77,9 @@ def test_lines_of_yaml(tmp_path: Path) -> None:
     ("text", "suffix", "said"),
     [
         (b'model = "\xff"', ".toml", "is not text in UTF-8: byte 9 is invalid"),
-        (f"model = {'[' * 50_000}", ".toml", "is not of the format"),
-        (f"model: {'[' * 50_000}", ".yaml", "is not of the format"),
-        (f"seeds = {'9' * 5000}", ".toml", "is not of the format"),
+        (f"model = {'[' * 50_000}", ".toml", "is not valid"),
+        (f"model: {'[' * 50_000}", ".yaml", "is not valid"),
+        (f"seeds = {'9' * 5000}", ".toml", "is not valid"),
         ("- a\n- b\n", ".yaml", "must hold names and values of options"),
         ("5: a\n", ".yaml", "must hold names and values of options"),
         ("", ".yaml", "must hold names and values of options"),

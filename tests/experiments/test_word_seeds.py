@@ -53,7 +53,7 @@ def test_each_seed_of_words_is_a_row_and_more_of_them_resume(tmp_path: Path) -> 
 def test_seeds_of_words_that_mean_nothing_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "mine.csv"
     file.write_text("a,b,message\n0,0,0123\n0,1,1123\n1,0,0023\n1,1,1023\n")
-    with pytest.raises(InvalidSettingError, match="has words of its own"):
+    with pytest.raises(InvalidSettingError, match="has its own words"):
         icy.probe("sender/FC1L", grammar=[str(file)], word_seeds=[1], out=tmp_path / "out")
     with pytest.raises(InvalidSettingError, match="Seeds are a number of seeds"):
         probed(tmp_path / "out", word_seeds="x")

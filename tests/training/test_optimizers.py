@@ -112,7 +112,7 @@ def test_rmsprop_of_native_cores_is_that_of_pytorch(clip: float | None) -> None:
 def test_a_stack_that_shrinks_or_is_resumed_continues(name: str, how: str) -> None:
     settings = replace(SETTINGS, optimizer=name)
     if how == "native" and name != "rmsprop":
-        with pytest.raises(IcyError, match=f"have no {name}"):
+        with pytest.raises(IcyError, match=f"does not support the optimizer {name}"):
             stacked(task("sender/FC2L"), SEEDS[:1], settings, how=how)
         return
     of = task("sender/FC2L")

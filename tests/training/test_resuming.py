@@ -107,7 +107,7 @@ def test_what_is_ahead_of_its_baseline_waits_for_it(tmp_path: Path, caplog: Any)
     (tmp_path / CHECKPOINTS / f"{of.key(baseline)}.pt").unlink()
     caplog.set_level("INFO")
     assert numbers(list(train(of))) == whole
-    lines = [line.partition("Going on ")[2] for line in caplog.text.splitlines() if "Going on" in line]
+    lines = [line.partition("Resuming ")[2] for line in caplog.text.splitlines() if "Resuming" in line]
     assert lines == ["after update 18 with 3 replicates.", "after update 18 with 2 replicates."]
 
 

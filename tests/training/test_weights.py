@@ -81,7 +81,7 @@ def test_one_file_per_result_travels_with_its_record(kept: Any, tmp_path: Path) 
 
 def test_what_is_on_file_without_its_model_is_trained_again(tmp_path: Path) -> None:
     first = icy.probe("sender/FC1L", "perm", out=tmp_path, **SMALL)
-    with pytest.raises(StoreError, match=r"sender/FC1L on perm with seed 123 was not kept: .* keep_models=True"):
+    with pytest.raises(StoreError, match=r"sender/FC1L on perm with seed 123 was not saved: .* keep_models=True"):
         first.model("perm")
     again = icy.probe("sender/FC1L", "perm", keep_models=True, out=tmp_path, **SMALL)
     assert [r["key"] for r in again.records] == [r["key"] for r in first.records]
@@ -139,9 +139,7 @@ def test_several_rows_are_told_apart(tmp_path: Path) -> None:
 
 
 def test_one_of_several_models_is_never_returned_silently(kept: Any) -> None:
-    with pytest.raises(
-        StoreError, match=r"select by model \(sender/FC2L, receiver/Hashtable\), as in model='sender"
-    ):
+    with pytest.raises(StoreError, match=r"select by model \(sender/FC2L, receiver/Hashtable\), as in model='sender"):
         kept.model("perm")
     assert type(kept.model("perm", model="receiver/Hashtable")).__name__ == "Hashtable"
 
@@ -152,7 +150,7 @@ def test_errors_say_what_there_is(kept: Any, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="no longer has the file models/"):
         icy.ProbeResult(kept.records, folder=tmp_path).model("perm", model="FC2L")
     wider = make_model(task("sender/FC1L"), 1, SETTINGS)
-    with pytest.raises(StoreError, match="does not fit the model of that name as it is now"):
+    with pytest.raises(StoreError, match="do not fit the current version of the model"):
         restore(wider, state_of(kept.model("perm", model="FC2L")), "sender/FC2L")
     with pytest.raises(StoreError, match="damaged"):
         unpack_weights(b"nonsense")

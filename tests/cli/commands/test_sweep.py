@@ -69,7 +69,7 @@ def test_mistakes_are_answered_in_a_sentence(words: tuple[str, ...], said: str) 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("seeds = ", "not of the format"),
+        ("seeds = ", "is not valid TOML"),
         ("sweep = 3", "each under"),
         ("[[sweep]]\nmodel = 'FC1L'\nmodle = 'x'", "did you mean model"),
         ("[[sweep]]\nmodel = 'FC1L'\nout = 'x'", "for the whole sweep"),
