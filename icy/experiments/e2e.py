@@ -29,7 +29,7 @@ from .given_languages import GivenGrammars
 from .given_models import Models, with_model_names
 from .idle import without_idle
 from .plan import make_plan
-from .pretrained import with_kept_models
+from .pretrained import with_saved_models
 from .results import EndToEndResult
 from .run import run_plan
 from .watcher import Watcher
@@ -78,8 +78,8 @@ def e2e(
         >>> result.language().space
         MeaningSpace(attributes=3, values=4)
     """
-    asked = EndToEndSpec.asked(sender=sender, receiver=receiver, pretrain=pretrain, **options)
-    spec = with_model_names(asked, "sender", "receiver")
+    spec = EndToEndSpec.asked(sender=sender, receiver=receiver, pretrain=pretrain, **options)
+    spec = with_model_names(spec, "sender", "receiver")
     result = run_plan(make_plan(spec), watching(with_progress(watcher, progress), spec.track, spec.out))
     assert isinstance(result, EndToEndResult)
     return result
@@ -128,7 +128,7 @@ def _jobs(spec: EndToEndSpec) -> list[PairJob]:
             blank.language(Replicate(name, seeds[0]))
     jobs = [replace(blank, task=replace(task, entry=entry)) for entry in entries]
     if spec.pretrained is not None:
-        jobs = with_kept_models(jobs, spec.pretrained)
+        jobs = with_saved_models(jobs, spec.pretrained)
     return [replace(job, parameters=_parameters(job)) for job in jobs]
 
 
@@ -139,15 +139,15 @@ def _protocol(spec: EndToEndSpec, grammars: list[str]) -> EndToEndProtocol:
     return EndToEndProtocol(spec.target, spec.cap, spec.most or None, steps, spec.report_every)
 
 
-def _grammars(spec: EndToEndSpec, asked: list[str]) -> list[str]:
+def _grammars(spec: EndToEndSpec, patterns: list[str]) -> list[str]:
     """Return the grammars of pre-training; concat is first where the length of the game depends on it."""
-    if asked == [SCRATCH]:
-        return asked
-    if SCRATCH in asked:
+    if patterns == [SCRATCH]:
+        return patterns
+    if SCRATCH in patterns:
         raise InvalidSettingError(f"pretrain is '{SCRATCH}' or grammars, not both; use two runs.")
-    if not asked:
+    if not patterns:
         raise InvalidSettingError(f"pretrain is '{SCRATCH}' or names of grammars; none was given.")
-    names = expand_grammars(asked, "sender")
+    names = expand_grammars(patterns, "sender")
     if spec.steps is not None:
         return names
     return [BASELINE, *(name for name in names if name != BASELINE)]
@@ -156,8 +156,8 @@ def _grammars(spec: EndToEndSpec, asked: list[str]) -> list[str]:
 def _pairs(spec: EndToEndSpec, pretrained: bool) -> list[PairEntry]:
     """Return the pairs: senders and receivers in order, or a single model of one side with each of the other side."""
     senders, receivers = _entries(spec.sender, "sender"), _entries(spec.receiver, "receiver")
-    for side, found in (("sender", senders), ("receiver", receivers)):
-        if not found:
+    for side, entries in (("sender", senders), ("receiver", receivers)):
+        if not entries:
             raise InvalidSettingError(f"No {side} was given; `icy list models '{side}/*'` shows what there is.")
     if len(senders) != len(receivers) and 1 not in (len(senders), len(receivers)):
         raise InvalidSettingError(

@@ -99,12 +99,12 @@ def estimate(
     """
     jobs = {row.job.row: _rehearsal(row, plan) for row in plan.rows if row.missing}
     errors: list[Exception] = []
-    different = {_alike(job): job for job in jobs.values()}
+    different = {_cost_key(job): job for job in jobs.values()}
     known = _Costs(updates, report, errors, time.monotonic() + within).find(different)
-    rows = [row for row in plan.rows if row.missing and _alike(jobs[row.job.row]) in known]
+    rows = [row for row in plan.rows if row.missing and _cost_key(jobs[row.job.row]) in known]
     if errors and not rows:
         raise errors[0]
-    return [_estimate_row(row, plan, known[_alike(jobs[row.job.row])]) for row in rows]
+    return [_estimate_row(row, plan, known[_cost_key(jobs[row.job.row])]) for row in rows]
 
 
 def total_seconds(plan: Plan, estimates: Sequence[Estimate], start: float = 0.0) -> float:
@@ -131,7 +131,7 @@ def _rehearsal(row: Row, plan: Plan) -> Job:
     return replace(row.job, replicates=largest_stack(row, plan), device=_device(plan)).rehearsal
 
 
-def _alike(job: Job) -> str:
+def _cost_key(job: Job) -> str:
     """Return a key that jobs share if they differ only in when to stop, so that their updates cost the same."""
     return f"{job.kind} {job.alike}"
 
@@ -240,10 +240,12 @@ class _Costs:
         found: dict[str, _Rehearsal] = {}
         for kind in dict.fromkeys(job.kind for job in jobs.values()):
             mine = {key: job for key, job in jobs.items() if job.kind == kind and key not in self._failed}
-            counted = {key: work for key, job in mine.items() if (work := works.get(key)) is not None and _some(work)}
+            counted = {
+                key: work for key, job in mine.items() if (work := works.get(key)) is not None and _has_work(work)
+            }
             few, alone = len(mine) <= EACH, [key for key in mine if key in works and key not in counted]
             for key in alone:  # rows without counted operations: look-up tables, or models that cannot be counted
-                one = self._one(key, mine[key], None, self.updates if few else 1)
+                one = self._time_in_limit(key, mine[key], None, self.updates if few else 1)
                 if one is not None:
                     found[key] = one
             found |= self._timed(mine, counted) if few else self._infer(mine, counted)
@@ -265,7 +267,7 @@ class _Costs:
 
     def _timed(self, jobs: Mapping[str, Job], works: Mapping[str, Work]) -> dict[str, _Rehearsal]:
         """Time every job."""
-        found = {key: self._one(key, jobs[key], work, self.updates) for key, work in works.items()}
+        found = {key: self._time_in_limit(key, jobs[key], work, self.updates) for key, work in works.items()}
         return {key: one for key, one in found.items() if one is not None and one.seconds > 0}
 
     def _infer(self, jobs: Mapping[str, Job], works: Mapping[str, Work]) -> dict[str, _Rehearsal]:
@@ -293,7 +295,7 @@ class _Costs:
         for key in spread_out(sorted(works, key=lambda key: works[key].usual_seconds(1)), ENOUGH):
             work = works[key]
             few = max(1, int(UPDATE_SECONDS / work.usual_seconds(1)))
-            one = self._one(key, replace(jobs[key], replicates=jobs[key].replicates[:few]), work, 1)
+            one = self._time_in_limit(key, replace(jobs[key], replicates=jobs[key].replicates[:few]), work, 1)
             if one is not None:
                 tried[key] = one
         return tried
@@ -317,7 +319,7 @@ class _Costs:
         shares = [
             work.usual_seconds(1) / job.update_cost
             for key, job in every.items()
-            if (work := works.get(key)) is not None and _some(work)
+            if (work := works.get(key)) is not None and _has_work(work)
         ]
         guessed: dict[str, _Rehearsal] = {}
         if not jobs:
@@ -326,7 +328,7 @@ class _Costs:
         slowness = min(_measured_slowness(), *self._slowness.values()) if self._slowness else _measured_slowness()
         for key, job in jobs.items():
             work, stack = works.get(key), len(job.replicates)
-            if work is not None and _some(work):
+            if work is not None and _has_work(work):
                 seconds, peak = work.usual_seconds(stack) * slowness, int(2 * work.kept * stack)
                 guessed[key] = _Rehearsal(stack, seconds, peak, None, timed=False)
             elif key not in works and shares:  # counting was skipped to save time
@@ -350,7 +352,7 @@ class _Costs:
             self._slowness[kind] = _measured_slowness()
         return self._slowness[kind]
 
-    def _one(self, key: str, job: Job, work: Work | None, updates: int) -> _Rehearsal | None:
+    def _time_in_limit(self, key: str, job: Job, work: Work | None, updates: int) -> _Rehearsal | None:
         """Time a job, or a part of its stack, if this fits in the time limit."""
         left = self.until - time.monotonic()
         stack = len(job.replicates)
@@ -406,7 +408,7 @@ class _Costs:
             log.warning("%s cannot be timed: %s", job.name, what_and_where(error))
 
 
-def _some(work: Work) -> bool:
+def _has_work(work: Work) -> bool:
     """Return whether any operation was counted."""
     return any(work.units(1))
 

@@ -138,18 +138,18 @@ def _read(path: Path, content_hash: bytes) -> Language:
     return replace(Language.read(path), name=path.stem)
 
 
-def _language(one: Any, spec: ProbeSpec | EndToEndSpec) -> Language | None:
+def _language(item: Any, spec: ProbeSpec | EndToEndSpec) -> Language | None:
     """Return the language that an argument refers to; None if the argument is the name or pattern of grammars."""
-    if isinstance(one, Language):
-        return one
-    if isinstance(one, Path):
-        return read_language(one)
-    if not isinstance(one, str):
-        raise InvalidSettingError(f"A grammar is a name, a file or a Language, not {quoted(one)}.")
-    if is_language(one):
-        return _language_in_results(one, (spec.out, *spec.start_files))
-    path = Path(one)
-    if not (path.suffix or len(path.parts) > 1 or (one.strip() and path.is_file())) or is_grammar(one):
+    if isinstance(item, Language):
+        return item
+    if isinstance(item, Path):
+        return read_language(item)
+    if not isinstance(item, str):
+        raise InvalidSettingError(f"A grammar is a name, a file or a Language, not {quoted(item)}.")
+    if is_language(item):
+        return _language_in_results(item, (spec.out, *spec.start_files))
+    path = Path(item)
+    if not (path.suffix or len(path.parts) > 1 or (item.strip() and path.is_file())) or is_grammar(item):
         return None
     return read_language(path)
 
@@ -194,8 +194,8 @@ def _sized(name: str, language: Language) -> str:
     return f"'{name}' ({language.space}, messages of {counted(language.message_length, 'token')})"
 
 
-def _conflict(option: str, asked: object, name: str, language: Language, right: object) -> InvalidSettingError:
+def _conflict(option: str, value: object, name: str, language: Language, required: object) -> InvalidSettingError:
     return InvalidSettingError(
-        f"{option} is {asked}, but the language {_sized(name, language)} needs {right}: leave {option} "
+        f"{option} is {value}, but the language {_sized(name, language)} needs {required}: leave {option} "
         f"(--{option.replace('_', '-')}) out."
     )

@@ -24,7 +24,7 @@ from .results import ProbeResult
 DIGITS = 12  # length of the hash of a row in the configuration of a pair
 
 
-def with_kept_models(jobs: Sequence[PairJob], path: str | Path) -> list[PairJob]:
+def with_saved_models(jobs: Sequence[PairJob], path: str | Path) -> list[PairJob]:
     """Return jobs in which the pairs start from the saved models of a probe.
 
     Args:

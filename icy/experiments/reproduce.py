@@ -84,10 +84,10 @@ def reproduce(
         >>> done.cells[["model", "grammar", "published", "verdict"]].to_numpy().tolist()
         [['Hashtable', 'perm', 1.0, 'agrees']]
     """
-    asked = Reproducing.of(ReproduceSpec.asked(table=table, only=only, **options))
-    if not asked.trains:
-        return asked.measure()
-    return asked.run(asked.plan(), watching(with_progress(watcher, progress), asked.spec.track, asked.spec.out))
+    request = Reproducing.of(ReproduceSpec.asked(table=table, only=only, **options))
+    if not request.trains:
+        return request.measure()
+    return request.run(request.plan(), watching(with_progress(watcher, progress), request.spec.track, request.spec.out))
 
 
 spell_out(reproduce, ReproduceSpec, Reproduction)
@@ -129,22 +129,22 @@ class Reproducing:
         column = next((name for name in ("search", "agent", "row") if name in cells), "model")
         for name, patterns in ((column, spec.only), ("grammar", spec.grammar), ("representation", spec.representation)):
             cells = _only(cells, name, _listed(patterns), source.id)
-        asked = cls(spec, source, cells)
-        if not (asked.trains and spec.quick):
-            return asked
-        return asked.fastest_of_each(column) if _listed(spec.only) else asked.fastest()
+        request = cls(spec, source, cells)
+        if not (request.trains and spec.quick):
+            return request
+        return request.fastest_of_each(column) if _listed(spec.only) else request.fastest()
 
     def fastest_of_each(self, column: str) -> Reproducing:
         """Return the cells of one row of each model or agent: the row with the shortest expected training time."""
         import pandas as pd
 
-        kept = []
+        selected = []
         for _, cells in self.wanted.groupby(column, sort=False):
-            one = replace(self, wanted=cells)
+            part = replace(self, wanted=cells)
             with contextlib.suppress(InvalidSettingError):  # none of its models learns
-                one = one.fastest()
-            kept.append(one.wanted)
-        return replace(self, wanted=pd.concat(kept))
+                part = part.fastest()
+            selected.append(part.wanted)
+        return replace(self, wanted=pd.concat(selected))
 
     def fastest(self) -> Reproducing:
         """Return the cells of the row with the shortest expected training time.
@@ -201,37 +201,37 @@ class Reproducing:
         return {"preset": "published", **{name: getattr(self.spec, name) for name in names}}
 
 
-def _probes(asked: Reproducing) -> Plan:
+def _probes(request: Reproducing) -> Plan:
     """Plan the sweep of a table of senders or receivers."""
     parts = []
-    for key, rows in asked.wanted.groupby(PART, sort=False):
+    for key, rows in request.wanted.groupby(PART, sort=False):
         about: Choices = dict(zip(PART, key, strict=True))
         about["hidden"] = int(str(about.pop("hidden_size")))
-        own = CHECKS.get((asked.source.id, about["hidden"]), {})
-        about["settings"] = {**own, **asked.spec.settings}
-        for grammars, models in _alike(rows).items():
-            seeds = asked.seeds(rows["n"].max())
+        own = CHECKS.get((request.source.id, about["hidden"]), {})
+        about["settings"] = {**own, **request.spec.settings}
+        for grammars, models in _by_grammars(rows).items():
+            seeds = request.seeds(rows["n"].max())
             parts.append({**about, "model": models, "grammar": list(grammars) or ["concat"], "seeds": seeds})
-    return make_sweep(SweepSpec(parts=parts, **asked.shared()))
+    return make_sweep(SweepSpec(parts=parts, **request.shared()))
 
 
-def _steps(asked: Reproducing) -> Plan:
+def _steps(request: Reproducing) -> Plan:
     """Plan the senders of a table of numbers of updates."""
     from icy.analysis.literature.step_counts import step_parts
 
-    parts = step_parts(asked.wanted, asked.spec.seeds)
+    parts = step_parts(request.wanted, request.spec.seeds)
     for part in parts:
-        part["settings"] = {**part["settings"], **asked.spec.settings}
+        part["settings"] = {**part["settings"], **request.spec.settings}
     if not parts:
-        raise InvalidSettingError(f"None of the requested rows of {asked.source.id} learns.")
-    return make_sweep(SweepSpec(parts=parts, **asked.shared()))
+        raise InvalidSettingError(f"None of the requested rows of {request.source.id} learns.")
+    return make_sweep(SweepSpec(parts=parts, **request.shared()))
 
 
-def _pairs(asked: Reproducing) -> Plan:
+def _pairs(request: Reproducing) -> Plan:
     """Plan the games of a table of pairs."""
     plans, specs = [], []
-    for (link, hidden), rows in asked.wanted.groupby(["representation", "hidden_size"], sort=False):
-        for grammars, models in _alike(rows, keep_concat=True).items():
+    for (link, hidden), rows in request.wanted.groupby(["representation", "hidden_size"], sort=False):
+        for grammars, models in _by_grammars(rows, keep_concat=True).items():
             senders, receivers = zip(*(str(model).split("+") for model in models), strict=True)
             spec = EndToEndSpec(
                 sender=senders,
@@ -239,9 +239,9 @@ def _pairs(asked: Reproducing) -> Plan:
                 pretrain="none" if grammars == ("none",) else grammars,
                 representation=cast("RepresentationName", link),
                 hidden=int(str(hidden)),
-                seeds=asked.seeds(rows["n"].max()),
+                seeds=request.seeds(rows["n"].max()),
                 report_every=SCRATCH_REPORTS if grammars == ("none",) else DRIFT_REPORTS,
-                **asked.shared(),
+                **request.shared(),
             )
             specs.append(spec)
             plans.append(planned(spec, plan_rows(spec)))
@@ -249,33 +249,33 @@ def _pairs(asked: Reproducing) -> Plan:
     return _together(plans)
 
 
-def _agents(asked: Reproducing) -> Plan:
+def _agents(request: Reproducing) -> Plan:
     """Plan the agents of a table, with the kind of job that trains them."""
     from icy.analysis.literature.agents import agent_parts
 
-    kind = job_kind(asked.source.reproduce).load_spec()
-    shared = asked.shared()
+    kind = job_kind(request.source.reproduce).load_spec()
+    shared = request.shared()
     changed = shared.pop("settings")
     specs = []
-    for part in agent_parts(asked.source.id, asked.wanted, asked.spec.seeds, asked.spec.observations):
+    for part in agent_parts(request.source.id, request.wanted, request.spec.seeds, request.spec.observations):
         specs.append(kind(**{**shared, **part, "settings": {**part["settings"], **changed}}))
     if not specs:
-        raise InvalidSettingError(f"None of the requested rows of {asked.source.id} learns.")
+        raise InvalidSettingError(f"None of the requested rows of {request.source.id} learns.")
     return _together([planned(spec, plan_rows(spec)) for spec in specs])
 
 
-def _games(asked: Reproducing) -> Plan:
+def _games(request: Reproducing) -> Plan:
     """Plan the agents of a table of multi-target games."""
     from icy.analysis.literature.games import game_parts
 
-    kind = job_kind(asked.source.reproduce).load_spec()
-    shared = asked.shared()
+    kind = job_kind(request.source.reproduce).load_spec()
+    shared = request.shared()
     settings = dict(shared.pop("settings"))
     length = {"steps": settings.pop("steps")} if "steps" in settings else {}
-    if asked.spec.quick:
+    if request.spec.quick:
         length = {"steps": QUICK_UPDATES, **length}
     plans = []
-    for part in game_parts(asked.source.id, asked.wanted, asked.spec.seeds):
+    for part in game_parts(request.source.id, request.wanted, request.spec.seeds):
         spec = kind.asked(**{**shared, **part, **length, "settings": settings})
         plans.append(planned(spec, plan_rows(spec)))
     return _together(plans)
@@ -292,7 +292,7 @@ PLANNERS = {
 }  # fmt: skip
 
 
-def _alike(rows: pd.DataFrame, keep_concat: bool = False) -> dict[tuple[str, ...], list[str]]:
+def _by_grammars(rows: pd.DataFrame, keep_concat: bool = False) -> dict[tuple[str, ...], list[str]]:
     """Group models by their grammars in the table, without concat, which is always trained."""
     found: dict[tuple[str, ...], list[str]] = {}
     for model, cells in rows.groupby("model", sort=False):
@@ -302,10 +302,10 @@ def _alike(rows: pd.DataFrame, keep_concat: bool = False) -> dict[tuple[str, ...
 
 
 def _listed(names: str | Iterable[str]) -> list[str]:
-    found = words(names)
-    if not found and several(names):
+    choices = words(names)
+    if not choices and several(names):
         raise InvalidSettingError("A name is empty: give a name, or leave the argument out for all.")
-    return [] if "all" in found else found
+    return [] if "all" in choices else choices
 
 
 def _only(cells: pd.DataFrame, column: str, patterns: list[str], table: str) -> pd.DataFrame:
@@ -319,17 +319,17 @@ def _only(cells: pd.DataFrame, column: str, patterns: list[str], table: str) -> 
         return cells
     if column not in cells:
         raise InvalidSettingError(f"{table} has no {column}s to choose from.")
-    there = [str(name) for name in dict.fromkeys(cells[column])]
-    wanted = {pattern: [name for name in there if _fits(name, pattern)] for pattern in patterns}
-    for pattern, found in wanted.items():
-        if not found:
-            elsewhere = _elsewhere(column, pattern)
-            if not elsewhere:
-                raise unknown(f"{column} of {table}", pattern, there)
-            log.warning("Left out: %s is not in %s, but in %s.", pattern, table, ", ".join(elsewhere))
-    names = {name for found in wanted.values() for name in found}
+    available = [str(name) for name in dict.fromkeys(cells[column])]
+    matches = {pattern: [name for name in available if _fits(name, pattern)] for pattern in patterns}
+    for pattern, matching in matches.items():
+        if not matching:
+            tables = _tables_with(column, pattern)
+            if not tables:
+                raise unknown(f"{column} of {table}", pattern, available)
+            log.warning("Left out: %s is not in %s, but in %s.", pattern, table, ", ".join(tables))
+    names = {name for matching in matches.values() for name in matching}
     if not names:
-        raise InvalidSettingError(f"{table} has no {column} {' or '.join(patterns)}; it has {', '.join(there)}.")
+        raise InvalidSettingError(f"{table} has no {column} {' or '.join(patterns)}; it has {', '.join(available)}.")
     return cells[cells[column].isin(names)]
 
 
@@ -339,7 +339,7 @@ def _fits(name: str, pattern: str) -> bool:
     return fnmatch.fnmatchcase(name.lower(), full.lower())
 
 
-def _elsewhere(column: str, pattern: str) -> list[str]:
+def _tables_with(column: str, pattern: str) -> list[str]:
     """Return the tables in which a pattern matches a name."""
     import pandas as pd
 

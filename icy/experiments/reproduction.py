@@ -41,7 +41,7 @@ def page(done: Reproduction, remark: str = "") -> str:
     lines = [f"# {', '.join(filter(None, [source.id, *changed]))}, measured again", ""]
     lines += [f"{source.title}: {source.measured}.", "", f"**{done.verdict}**", ""]
     lines += [f"Of the published numbers: {source.caveats}", ""] if source.caveats else []
-    lines += [_made(done), "", *([remark, ""] if remark else [])]
+    lines += [_provenance(done), "", *([remark, ""] if remark else [])]
     lines += [
         "Means ± standard errors; the distance is in combined standard errors. The last column is the outcome of two "
         "one-sided tests of a difference of 20 % of the published value, for accuracies of its distance from chance."
@@ -98,7 +98,7 @@ def with_headings(table: pd.DataFrame, headings: Mapping[str, str]) -> pd.DataFr
     return table.drop(columns=left_out).rename(columns=dict(headings))
 
 
-def _made(done: Reproduction) -> str:
+def _provenance(done: Reproduction) -> str:
     """Return a sentence on the settings, dates, versions and devices of the measurement."""
     if done.of_languages:
         return f"Made by icy {__version__}, on its languages of the seeds {', '.join(map(str, done.seeds))}."

@@ -49,7 +49,7 @@ def run_plan(plan: Plan, watcher: Watcher | None = None, retries: int = 0) -> Pr
     try:
         return _run(plan, watcher or Watcher(), retries)
     except KeyboardInterrupt:
-        raise interrupt_with(kept_text(plan, started)) from None
+        raise interrupt_with(finished_text(plan, started)) from None
 
 
 def _run(plan: Plan, watcher: Watcher, retries: int) -> ProbeResult:
@@ -75,7 +75,7 @@ def _run(plan: Plan, watcher: Watcher, retries: int) -> ProbeResult:
     return result_class(plan.kinds).collect(sorted(records, key=_order(rows)), written, plan.store.folder)
 
 
-def kept_text(plan: Plan, started: float) -> str:
+def finished_text(plan: Plan, started: float) -> str:
     """Return a part of a sentence about the finished replicates of an interrupted plan.
 
     Args:
@@ -163,7 +163,7 @@ class _Rows:
         self._waiting = deque(i for i, row in enumerate(plan.rows) if row.missing)  # rows that have not started
         self._stacks: deque[tuple[int, Job]] = deque()  # waiting stacks of the rows that have started
         self._tickets: dict[int, tuple[int, Job]] = {}
-        self._elsewhere: dict[int, set[Replicate]] = {}  # replicates that another run is training
+        self._in_other_runs: dict[int, set[Replicate]] = {}  # replicates that another run is training
         self._warned = False
         self._tables = _Tables(plan.store)
 
@@ -175,10 +175,10 @@ class _Rows:
                 index, job = self._tickets.pop(ticket)
                 self.rows[index] = self.rows[index].with_records(records)
                 self._claims.done(_keys(job))
-                self._go_on(index)
+                self._queue_next(index)
                 self._fill()
                 self._tables.refresh()
-            if not any(self._elsewhere.values()):
+            if not any(self._in_other_runs.values()):
                 return
             self._wait()
 
@@ -191,18 +191,18 @@ class _Rows:
 
     def _next(self) -> tuple[int, Job] | None:
         if not self._stacks and not self._waiting:
-            self._look_again()  # replicates that another run has left give idle workers a stack
+            self._check_folder()  # replicates that another run has left give idle workers a stack
         while not self._stacks and self._waiting:
             self._open(self._waiting.popleft())
         return self._stacks.popleft() if self._stacks else None
 
     def _open(self, index: int) -> None:
         """Queue the stacks of a row that can be trained now."""
-        row = self._without_elsewhere(index)
+        row = self._available_row(index)
         jobs = stacks_of(row, self._runner.device, self._runner.workers, ready=True)
         self._stacks.extend((index, job) for job in jobs)
 
-    def _go_on(self, index: int) -> None:
+    def _queue_next(self, index: int) -> None:
         """Queue the next stacks of a row when all of its queued stacks are done."""
         if index not in [i for i, _ in (*self._tickets.values(), *self._stacks)]:
             self._open(index)
@@ -213,58 +213,58 @@ class _Rows:
         mine = self._claims.take(keys)
         self._collect(index, keys)  # after claiming, since other runs record a replicate before they release its claim
         left = set(self.rows[index].missing)
-        self._elsewhere.setdefault(index, set()).update(r for k, r in keys.items() if k not in mine and r in left)
-        now = self._without_elsewhere(index).missing
+        self._in_other_runs.setdefault(index, set()).update(r for k, r in keys.items() if k not in mine and r in left)
+        now = self._available_row(index).missing
         ready = tuple(r for k, r in keys.items() if k in mine and r in now)
         self._claims.drop([k for k in mine if keys[k] not in ready])
         if ready:
             job = replace(job, replicates=ready, baselines=self.rows[index].baselines())
             self._tickets[self._runner.submit(job)] = index, job
         else:
-            self._go_on(index)
+            self._queue_next(index)
 
     # -- replicates of other runs ------------------------------------------------------------------------------------
 
-    def _without_elsewhere(self, index: int) -> Row:
+    def _available_row(self, index: int) -> Row:
         """Return a row without replicates that another run is training, or that wait for a baseline in another run."""
-        row, elsewhere = self.rows[index], self._elsewhere.get(index, set())
-        seeds = {r.seed for r in elsewhere if row.job.is_baseline(r)}
-        return replace(row, missing=tuple(r for r in row.missing if r not in elsewhere and r.seed not in seeds))
+        row, others = self.rows[index], self._in_other_runs.get(index, set())
+        seeds = {r.seed for r in others if row.job.is_baseline(r)}
+        return replace(row, missing=tuple(r for r in row.missing if r not in others and r.seed not in seeds))
 
     def _collect(self, index: int, keys: Mapping[str, Replicate]) -> bool:
         """Add records of some replicates that another run has written; return whether there were any."""
         row = self.rows[index]
-        found = [called(record, r) for key, r in keys.items() if (record := self._filed_since(row, key)) is not None]
-        self.rows[index] = row.with_records(found)
-        for record in found:
+        records = [called(record, r) for key, r in keys.items() if (record := self._new_record(row, key)) is not None]
+        self.rows[index] = row.with_records(records)
+        for record in records:
             self._watcher.found(record)
-        return bool(found)
+        return bool(records)
 
-    def _filed_since(self, row: Row, key: str) -> Record | None:
+    def _new_record(self, row: Row, key: str) -> Record | None:
         """Return the record of a key if it was written after the plan was made."""
         record = self._store.get(key)
         if record is None or record["finished"] == row.before.get(key):
             return None
         return None if row.job.keep_models and self._store.lacks_model(record) else record
 
-    def _look_again(self) -> None:
+    def _check_folder(self) -> None:
         """Add the new records of other runs, and queue the replicates that they have left."""
-        if not any(self._elsewhere.values()):
+        if not any(self._in_other_runs.values()):
             return
-        taken = {key for claim in self._claims.others() for key in claim.keys}
-        for index, elsewhere in self._elsewhere.items():
-            keys = {self.rows[index].job.key(r): r for r in elsewhere}
-            found = self._collect(index, keys)
-            here = {r for key, r in keys.items() if key not in taken or r not in self.rows[index].missing}
-            elsewhere -= here
-            if found or here:
-                self._go_on(index)
+        claimed = {key for claim in self._claims.others() for key in claim.keys}
+        for index, replicates in self._in_other_runs.items():
+            keys = {self.rows[index].job.key(r): r for r in replicates}
+            recorded = self._collect(index, keys)
+            free = {r for key, r in keys.items() if key not in claimed or r not in self.rows[index].missing}
+            replicates -= free
+            if recorded or free:
+                self._queue_next(index)
 
     def _wait(self) -> None:
         """Wait a moment for the other runs, with a warning the first time."""
         if not self._warned:
             self._warned = True
-            count = counted(sum(map(len, self._elsewhere.values())), "replicate")
+            count = counted(sum(map(len, self._in_other_runs.values())), "replicate")
             who = listed([str(claim) for claim in self._claims.others() if claim.keys]) or "it has just ended"
             log.warning("Waiting for %s that another run is training: %s.", count, who)
         time.sleep(LOOK_SECONDS)

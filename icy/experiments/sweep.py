@@ -113,10 +113,10 @@ def sweep_spec(**given: Any) -> SweepSpec:
     return SweepSpec.asked(**{n: v for n, v in given.items() if n in of_whole} | {"parts": tuple(full)})
 
 
-def _takes(one: type[RunSpec]) -> list[str]:
+def _takes(spec_class: type[RunSpec]) -> list[str]:
     """Return the arguments that a part of a sweep takes."""
-    side = ["side"] if issubclass(SweepSpec, one) else []
-    return [name for name in names(one) if name not in RUNNING] + side
+    side = ["side"] if issubclass(SweepSpec, spec_class) else []
+    return [name for name in names(spec_class) if name not in RUNNING] + side
 
 
 def over(of_file: Fields, given: Fields) -> Choices:
@@ -155,7 +155,7 @@ def make_sweep(spec: SweepSpec) -> Plan:
             continue
         for row in rows:
             same = places.setdefault(row.job.row, [])
-            at = next((i for i in same if _alike(found[i], row)), None)
+            at = next((i for i in same if _trained_alike(found[i], row)), None)
             if at is None:
                 same.append(len(found))
                 found.append(row)
@@ -173,43 +173,43 @@ def expand(spec: SweepSpec) -> list[RunSpec]:
         UnknownNameError: a part does not take an argument, or a kind of job is unknown.
         InvalidSettingError: no model, or a part with an option for the whole sweep.
     """
-    found: list[RunSpec] = []
+    specs: list[RunSpec] = []
     parts: Sequence[Fields] = spec.parts or ({},)
     for part in parts:
         own = {name.replace("-", "_"): value for name, value in part.items()}
         kind = own.pop("kind", spec.kind)
-        one = job_kind(kind).load_spec()
-        _check_part(own, one)
-        said = {*spec.given, *own}
-        found.extend(made.with_given(said) for made in _combinations(one, {**_shared(spec, one), **own}))
-    return found
+        spec_class = job_kind(kind).load_spec()
+        _check_part(own, spec_class)
+        options = {**_shared(spec, spec_class), **own}
+        specs.extend(each.with_given({*spec.given, *own}) for each in _combinations(spec_class, options))
+    return specs
 
 
-def _check_part(own: Fields, one: type[RunSpec]) -> None:
+def _check_part(own: Fields, spec_class: type[RunSpec]) -> None:
     for name in own:
         if name in RUNNING:
             raise InvalidSettingError(f"'{name}' is for the whole sweep, and cannot be set in a part.")
-        if name not in _takes(one):
-            raise unknown("argument of a part of a sweep", name, _takes(one))
+        if name not in _takes(spec_class):
+            raise unknown("argument of a part of a sweep", name, _takes(spec_class))
 
 
-def _shared(spec: SweepSpec, one: type[RunSpec]) -> Choices:
+def _shared(spec: SweepSpec, spec_class: type[RunSpec]) -> Choices:
     """Return the arguments that a part inherits from the whole sweep; for other kinds, `sweep_spec` adds them."""
-    shared = names(SweepSpec) if issubclass(SweepSpec, one) else RUNNING
+    shared = names(SweepSpec) if issubclass(SweepSpec, spec_class) else RUNNING
     return {name: getattr(spec, name) for name in shared}
 
 
-def _combinations(one: type[RunSpec], given: Choices) -> Iterable[RunSpec]:
-    shared = {name: value for name, value in given.items() if name in names(one)}
-    models = {"model": _models(given)} if "model" in names(one) else {}
-    return combinations(one.asked(**{**shared, **models}), by_model=True)
+def _combinations(spec_class: type[RunSpec], options: Choices) -> Iterable[RunSpec]:
+    shared = {name: value for name, value in options.items() if name in names(spec_class)}
+    models = {"model": _models(options)} if "model" in names(spec_class) else {}
+    return combinations(spec_class.asked(**{**shared, **models}), by_model=True)
 
 
-def _models(given: Fields) -> list[str]:
-    models = words(given["model"])
+def _models(options: Fields) -> list[str]:
+    models = words(options["model"])
     if not models:
         raise InvalidSettingError("No model was given; `icy list models` shows what there is.")
-    side = given.get("side")
+    side = options.get("side")
     if side is not None and side not in SIDES:
         raise unknown("side", str(side), SIDES)
     return [_on_side(model, side) for model in models]
@@ -229,7 +229,7 @@ def _on_side(model: str, side: str | None) -> str:
     return f"{side}/{'*' if model == 'all' else model.removeprefix('*/')}"
 
 
-def _alike(one: Row, other: Row) -> bool:
+def _trained_alike(one: Row, other: Row) -> bool:
     """Return whether two rows of a sweep with the same key are trained in the same way.
 
     The key of a row of pairs does not include the target of pre-training, since pairs from scratch are in the same

@@ -59,8 +59,8 @@ def _warn_of_plugins(file: Path, names: object) -> None:
         log.warning("The sweep %s runs the code of plug-ins: %s.", file, listed([*map(str, plugins)]))
 
 
-def _is_table(found: object) -> bool:
-    return isinstance(found, dict) and all(isinstance(name, str) for name in found)
+def _is_table(value: object) -> bool:
+    return isinstance(value, dict) and all(isinstance(name, str) for name in value)
 
 
 def _field(name: str) -> str:
@@ -68,8 +68,8 @@ def _field(name: str) -> str:
     return OPTIONS.get(name, name.replace("-", "_"))
 
 
-def _by_field(given: Fields) -> Choices:
-    return {_field(name): value for name, value in given.items()}
+def _by_field(options: Fields) -> Choices:
+    return {_field(name): value for name, value in options.items()}
 
 
 def _text_of(path: Path) -> str:
@@ -165,16 +165,16 @@ def _in_file(hint: Any) -> InFile | None:
     return InFile(items=items.scalars) if items is not None and items.scalars else None
 
 
-def _may_be_text(known: Sequence[InFile]) -> bool:
+def _may_be_text(types: Sequence[InFile]) -> bool:
     """Return whether one of several types is text, with which a file can describe values that exist only in Python."""
-    return any(str in one.scalars for one in known)
+    return any(str in each.scalars for each in types)
 
 
-def _any_of(known: Iterable[InFile]) -> InFile:
-    whole = InFile()
-    for one in known:
-        whole = whole | one
-    return whole
+def _any_of(types: Iterable[InFile]) -> InFile:
+    union = InFile()
+    for each in types:
+        union = union | each
+    return union
 
 
 def _types(kind: Any) -> dict[str, InFile]:
@@ -197,9 +197,9 @@ def _types_of(spec: type[RunSpec]) -> dict[str, InFile]:
     return {name: _along(one) if name in spec.axes else one for name, one in found.items() if one is not None}
 
 
-def _along(one: InFile) -> InFile:
+def _along(value: InFile) -> InFile:
     """Return the type of an axis. It takes several values, as a list or as text with commas."""
-    return one | InFile(frozenset({str}), one.scalars - {NoneType})
+    return value | InFile(frozenset({str}), value.scalars - {NoneType})
 
 
 def _check(table: Fields, types: Mapping[str, InFile], where: Callable[[str], str]) -> None:

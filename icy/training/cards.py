@@ -59,7 +59,7 @@ class SavedModel:
             ) from error
 
     @classmethod
-    def found(cls, path: str | Path, **where: Any) -> list[Self]:
+    def find(cls, path: str | Path, **where: Any) -> list[Self]:
         """Return the matching models in a results folder, a pack, or a .safetensors file.
 
         Args:
@@ -80,17 +80,17 @@ class SavedModel:
         return [cls(_card(r), (folder, str(model_file(r))), one) for r, one in zip(fits, apart, strict=True)]
 
     @classmethod
-    def one(cls, path: str | Path, **where: Any) -> Self:
-        """Return the only match of `found`.
+    def find_one(cls, path: str | Path, **where: Any) -> Self:
+        """Return the only match of `find`.
 
         Raises:
             StoreError: no model matches, or several do; the message shows the differences.
-            UnknownNameError: as for `found`.
+            UnknownNameError: as for `find`.
         """
-        found = cls.found(path, **where)
-        if len(found) > 1:
+        matches = cls.find(path, **where)
+        if len(matches) > 1:
             require_one(path, kept_records(path, cls.kind, cls.what, **where)[1])
-        return found[0]
+        return matches[0]
 
 
 def _card(record: Record) -> Choices:
@@ -99,8 +99,8 @@ def _card(record: Record) -> Choices:
 
 def facts_of_card(card: Fields) -> Facts:
     """Return the fields of a card, nested ones included, with the names of `icy.records.saved_models.facts_of`."""
-    found: Choices = {}
+    facts: Choices = {}
     for name, value in card.items():
-        found |= facts_of_card(value) if isinstance(value, Mapping) else {name: value}
-    found |= {own: found[name] for name, own in SYNONYMS.items() if name in found and own not in found}
-    return {**found, **{name: card[name] for name in NAMED if name in card}}
+        facts |= facts_of_card(value) if isinstance(value, Mapping) else {name: value}
+    facts |= {own: facts[name] for name, own in SYNONYMS.items() if name in facts and own not in facts}
+    return {**facts, **{name: card[name] for name in NAMED if name in card}}

@@ -171,13 +171,13 @@ def _native(models: Sequence[nn.Module], seeds: Sequence[int], loss: Loss, *how:
         IncompatibleError: there is no compiled code, or it cannot train the model.
     """
     learner: Learner
-    if not hasattr(models[0], "made_native"):
+    if not hasattr(models[0], "with_native_cores"):
         learner = NativeLearner(models, loss, *how)
     else:
         settings, device, sample = how
         require_native(device)
         try:
-            made = [model.made_native(sample[0]) for model in models]  # type: ignore[operator]
+            made = [model.with_native_cores(sample[0]) for model in models]  # type: ignore[operator]
         except NotNativeError as error:
             raise IncompatibleError(str(error)) from None
         learner = GradientLearner(made, seeds, loss, settings, device, "broadcast", name="native")

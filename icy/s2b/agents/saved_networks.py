@@ -109,7 +109,7 @@ def kept_agents(path: str | Path, **where: Any) -> list[SavedAgent]:
     Raises:
         StoreError: there are none.
     """
-    return SavedAgent.found(path, **where)
+    return SavedAgent.find(path, **where)
 
 
 def one_agent(path: str | Path, **where: Any) -> SavedAgent:
@@ -118,4 +118,4 @@ def one_agent(path: str | Path, **where: Any) -> SavedAgent:
     Raises:
         StoreError: there is none, or several.
     """
-    return SavedAgent.one(path, **where)
+    return SavedAgent.find_one(path, **where)

@@ -50,7 +50,7 @@ class Pair(nn.Module):
         sent = self.link.as_sent(sent)
         return (sent, answered) if messages is None else (sent, answered, self.receiver(messages))
 
-    def made_native(self, meanings: Tensor) -> Pair:
+    def with_native_cores(self, meanings: Tensor) -> Pair:
         """Return the pair with native cores for both sides.
 
         Raises:
@@ -77,7 +77,7 @@ def make_pair(task: PairTask, seed: int, settings: TrainingSettings, taught: boo
     Raises:
         IncompatibleError: a side does not learn by gradient, or does not work with the link.
     """
-    link, feedback = made_link(task, seed, settings, taught), task.feedback(settings)
+    link, feedback = make_link(task, seed, settings, taught), task.feedback(settings)
     # A sender that reads its own symbols reads them as the link converts them, including the link's parameters.
     own = link if feedback == link.name else None
     sender = make_model(task.alone("sender", feedback), seed, settings, own)
@@ -90,7 +90,7 @@ def make_pair(task: PairTask, seed: int, settings: TrainingSettings, taught: boo
     return Pair(sender, receiver, link)
 
 
-def made_link(task: PairTask, seed: int, settings: TrainingSettings, taught: bool) -> Representation:
+def make_link(task: PairTask, seed: int, settings: TrainingSettings, taught: bool) -> Representation:
     """Make the link of a pair, with the initial weights of a seed if it has any."""
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(stream_key(seed, "weights", "link"))
@@ -102,7 +102,7 @@ def link_of(task: PairTask, settings: TrainingSettings) -> Representation:
     return get_representation(task.representation, **settings.under(task.representation, "e2e"))
 
 
-def kept_pair(record: Record, weights: Mapping[str, Tensor]) -> nn.Module:
+def saved_pair(record: Record, weights: Mapping[str, Tensor]) -> nn.Module:
     """Return the trained pair of a record as a `Pair`. Errors as for `restore`."""
     config, sides = record["config"], record["model"].split("+")
     options = {side: _options_of(config["options"], side) for side in SIDES}

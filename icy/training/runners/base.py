@@ -161,16 +161,16 @@ class LocalRunner:
 
     Args:
         report: called with the readings of every evaluation.
-        filed: called with every record once it is stored.
+        on_record: called with every record when it is stored.
         device: where to compute.
     """
 
     workers = 1
 
     def __init__(
-        self, report: JobReport | None = None, filed: RecordCallback | None = None, device: str = "cpu"
+        self, report: JobReport | None = None, on_record: RecordCallback | None = None, device: str = "cpu"
     ) -> None:
-        self._report, self._filed, self.device = report, filed, device
+        self._report, self._on_record, self.device = report, on_record, device
         self._waiting: list[tuple[int, Job]] = []
         self._next = 0
 
@@ -196,8 +196,8 @@ class LocalRunner:
     def _putting(self, store: Store) -> Recorder:
         def put(record: Record, files: Mapping[str, bytes]) -> None:
             store.put(record, files)
-            if self._filed is not None:
-                self._filed(record)
+            if self._on_record is not None:
+                self._on_record(record)
 
         return put
 

@@ -87,7 +87,7 @@ class PoolRunner(RemoteRunner):
     Args:
         workers: number of workers.
         report: called in this process with the readings of every check of every worker.
-        filed: called in this process with every record when it is on file.
+        on_record: called in this process with every record when it is on file.
         retries: how often a job is restarted after its worker was killed, before its unfinished replicates are recorded
             as failed. With 0, a killed worker is an error.
         device: where the workers compute.
@@ -97,11 +97,11 @@ class PoolRunner(RemoteRunner):
         self,
         workers: int,
         report: JobReport | None = None,
-        filed: RecordCallback | None = None,
+        on_record: RecordCallback | None = None,
         retries: int = 0,
         device: str = "cpu",
     ) -> None:
-        super().__init__(report, filed, retries)
+        super().__init__(report, on_record, retries)
         self.workers, self.device = workers, device
         self._pool: list[Worker] = []
         self._ready: list[WorkerProcess] = []  # processes without a worker yet
@@ -157,7 +157,7 @@ class PoolRunner(RemoteRunner):
         work, error = worker.end(), future.exception()
         if not isinstance(error, BrokenProcessPool):
             for record in future.result():
-                work.filed(record)
+                work.add_record(record)
             return work
         if not self.retries:
             raise IcyError(f"{KILLED} Run the same command with fewer --workers to resume.") from error

@@ -56,7 +56,7 @@ class RayRunner(RemoteRunner):
     Args:
         workers: number of parallel tasks; 0 for as many as the cluster has cores, or shares of GPUs.
         report: called in this process with the readings of every check of every task.
-        filed: called in this process with every record when it is on file.
+        on_record: called in this process with every record when it is on file.
         retries: how often a job is restarted after a lost node or worker, before its unfinished replicates are recorded
             as failed.
         device: "cpu", "cuda", or "auto" for GPUs if the cluster has any.
@@ -70,13 +70,13 @@ class RayRunner(RemoteRunner):
         self,
         workers: int = 0,
         report: JobReport | None = None,
-        filed: RecordCallback | None = None,
+        on_record: RecordCallback | None = None,
         retries: int = RETRIES,
         device: str = "auto",
         per_gpu: int = 1,
     ) -> None:
         self._ray = import_ray()
-        super().__init__(report, filed, retries)
+        super().__init__(report, on_record, retries)
         self.workers, self.device, self._per_gpu = workers, device, per_gpu
         self._tasks: dict[Any, Submission] = {}
         self._mail: Any = None

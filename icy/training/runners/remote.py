@@ -42,12 +42,12 @@ class Submission:
     def __post_init__(self) -> None:
         self.before = {record["key"]: record["finished"] for record in self._on_file()}
 
-    def filed(self, record: Record) -> None:
+    def add_record(self, record: Record) -> None:
         """Add a record."""
         self.records[record["key"]] = record
 
     @property
-    def left(self) -> tuple[Replicate, ...]:
+    def unfinished(self) -> tuple[Replicate, ...]:
         """Replicates without a record since the submission; older records are to be replaced."""
         return tuple(r for r in self.job.replicates if self.job.key(r) not in self.records)
 
@@ -57,27 +57,29 @@ class Submission:
 
     def _on_file(self) -> list[Record]:
         store = Store(self.job.folder, warn=False)  # the run has warned already
-        records = [store.get(self.job.key(replicate)) for replicate in self.left]
+        records = [store.get(self.job.key(replicate)) for replicate in self.unfinished]
         return [record for record in records if record is not None]
 
     def rest(self) -> Job:
         """Return the job with the unfinished replicates."""
         known = {**self.job.baselines, **self.job.baselines_in(self.records.values())}
-        return replace(self.job, replicates=self.left, baselines=known)
+        return replace(self.job, replicates=self.unfinished, baselines=known)
 
-    def again(self, retries: int) -> bool:
+    def may_retry(self, retries: int) -> bool:
         """Count a lost worker; return whether another worker should continue the job."""
         self.deaths += 1
-        if not self.left or self.deaths > retries:
+        if not self.unfinished or self.deaths > retries:
             return False
         log.warning(
-            "A worker or node was lost; %s replicates of %s are resumed or restarted.", len(self.left), self.job.name
+            "A worker or node was lost; %s replicates of %s are resumed or restarted.",
+            len(self.unfinished),
+            self.job.name,
         )
         return True
 
     def failures(self) -> list[Record]:
         """Return records of failure of the unfinished replicates."""
-        return [self.job.failure(replicate, SurroundingsError(KILLED)) for replicate in self.left]
+        return [self.job.failure(replicate, SurroundingsError(KILLED)) for replicate in self.unfinished]
 
 
 class RemoteRunner(ABC):
@@ -85,13 +87,13 @@ class RemoteRunner(ABC):
 
     Args:
         report: called in this process with the readings of every evaluation.
-        filed: called in this process with every record when it is stored.
+        on_record: called in this process with every record when it is stored.
         retries: how often a job is restarted after a lost worker, before its unfinished replicates are recorded as
             failed.
     """
 
-    def __init__(self, report: JobReport | None, filed: RecordCallback | None, retries: int) -> None:
-        self._report, self._filed, self.retries = report, filed, retries
+    def __init__(self, report: JobReport | None, on_record: RecordCallback | None, retries: int) -> None:
+        self._report, self._on_record, self.retries = report, on_record, retries
         self._waiting: deque[Submission] = deque()
         self._submitted = 0
         self._logged: set[str] = set()
@@ -110,9 +112,9 @@ class RemoteRunner(ABC):
 
     def _note(self, work: Submission, record: Record) -> None:
         """Add a stored record, and report it."""
-        work.filed(record)
-        if self._filed is not None:
-            self._filed(record)
+        work.add_record(record)
+        if self._on_record is not None:
+            self._on_record(record)
 
     def _put(self, work: Submission, record: Record, files: Mapping[str, bytes] | None = None) -> None:
         """Store a record and its files."""
@@ -123,7 +125,7 @@ class RemoteRunner(ABC):
         """Queue a job again after its worker is lost, or record failures; return whether it is queued."""
         for record in work.unreported():
             self._note(work, record)
-        if work.again(self.retries):
+        if work.may_retry(self.retries):
             self._waiting.appendleft(work)
             return True
         for record in work.failures():

@@ -20,14 +20,14 @@ def job(plan: Plan) -> Job:
 @pytest.mark.parametrize("retries", [0, 1, 3])
 def test_a_job_begins_again_as_often_as_retries_say(job: Job, retries: int) -> None:
     work = Submission(0, job)
-    assert [work.again(retries) for _ in range(retries + 2)] == [True] * retries + [False] * 2
+    assert [work.may_retry(retries) for _ in range(retries + 2)] == [True] * retries + [False] * 2
 
 
 def test_a_job_of_which_nothing_is_left_does_not_begin_again(job: Job) -> None:
     work = Submission(0, job)
     for replicate in job.replicates:
-        work.filed({"key": job.key(replicate)})
-    assert not work.again(3)
+        work.add_record({"key": job.key(replicate)})
+    assert not work.may_retry(3)
 
 
 def test_what_a_lost_worker_filed_last_is_known(job: Job) -> None:
