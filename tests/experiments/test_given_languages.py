@@ -98,14 +98,14 @@ def test_workers_learn_the_same(tmp_path: Path) -> None:
     assert all_numbers(tmp_path / "1") == all_numbers(tmp_path / "2")
 
 
-def test_what_was_killed_goes_on_to_the_same_bits(tmp_path: Path) -> None:
+def test_a_killed_training_resumes_to_the_same_bits(tmp_path: Path) -> None:
     job = make_plan(ProbeSpec.asked(model="sender/FC2L", grammar=perm(), out=tmp_path / "r", **SIZES)).rows[0].job
     ended = killed(job, Run, 3)
     whole = make_plan(ProbeSpec.asked(model="sender/FC2L", grammar=perm(), out=tmp_path / "w", **SIZES)).rows[0].job
     assert numbers(resumed(job, ended)) == numbers(list(whole.train()))
 
 
-def test_more_seeds_train_only_what_is_missing(tmp_path: Path) -> None:
+def test_more_seeds_train_only_the_missing_replicates(tmp_path: Path) -> None:
     icy.probe("sender/FC2L", perm(), out=tmp_path / "two", **{**SIZES, "seeds": 1})
     icy.probe("sender/FC2L", perm(), out=tmp_path / "two", **SIZES)
     icy.probe("sender/FC2L", perm(), out=tmp_path / "one", **SIZES)

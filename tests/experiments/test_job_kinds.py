@@ -131,7 +131,7 @@ def run(module: ModuleType, out: Path, retries: int = 0, **given: Any) -> ProbeR
     return run_plan(make_plan(spec), retries=retries)
 
 
-def test_it_is_registered_beside_the_built_in_kinds(plugin: Path) -> None:
+def test_it_is_registered_with_the_built_in_kinds(plugin: Path) -> None:
     names = [kind.name for kind in job_kinds() if kind.name != "guess_of_page"]  # which another test may have added
     assert names == ["e2e", "games", "guess", "probe", "recall", "s2b", "study"]
     with pytest.raises(UnknownNameError, match="did you mean guess"):
@@ -265,7 +265,7 @@ def test_the_documented_kind_runs(plugin: Path, tmp_path: Path) -> None:
 
 
 def breaking(module: ModuleType, out: Path, **changes: Any) -> ProbeResult:
-    """Results of guessers whose training does something wrong."""
+    """Results of guessers with an error in training."""
     kind = type("Breaking", (module.GuessJob,), changes)
     (row,) = make_plan(module.GuessSpec(out=str(out), workers=1)).rows
     job = kind(row.job.rate, replicates=row.job.replicates, folder=str(out))
@@ -298,7 +298,7 @@ def test_training_that_breaks_the_contract_fails(module: ModuleType, tmp_path: P
     assert all(error in str(record["error"]) for record in result.failures)
 
 
-def test_numbers_of_numpy_and_those_that_are_none_are_stored(module: ModuleType, tmp_path: Path) -> None:
+def test_numpy_numbers_and_none_are_stored(module: ModuleType, tmp_path: Path) -> None:
     train = outcomes(
         steps=np.int64(7), accuracy=np.float32(0.5), extra={"distance": math.nan}, curve=[(np.int64(7), 1)]
     )

@@ -56,7 +56,7 @@ def write(folder: Path, text: str | bytes, suffix: str = ".toml") -> Path:
         ("word-length = 2", "word-length = 2\nword_length = 3", "line 4: word_length and word-length are the same"),
     ],
 )  # fmt: skip
-def test_a_value_of_another_type_is_told_with_its_line(tmp_path: Path, old: str, new: str, said: str) -> None:
+def test_a_value_of_another_type_raises_with_its_line(tmp_path: Path, old: str, new: str, said: str) -> None:
     assert old in TOML
     read_sweep(write(tmp_path, TOML))
     with pytest.raises(InvalidSettingError) as told:
@@ -93,7 +93,7 @@ def test_files_that_are_none(tmp_path: Path, text: str | bytes, suffix: str, sai
         read_sweep(write(tmp_path, text, suffix))
 
 
-def test_a_mark_of_the_byte_order_is_no_text(tmp_path: Path) -> None:
+def test_a_byte_order_mark_is_ignored(tmp_path: Path) -> None:
     """As some editors write it at the begin of a file in UTF-8."""
     assert read_sweep(write(tmp_path, b'\xef\xbb\xbfmodel = "a"\n')) == {"model": "a"}
 

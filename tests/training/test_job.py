@@ -13,7 +13,7 @@ from icy.training.job_training import check_engine
 from tests.training.helpers import GENERALISE, holding_out, job, outcomes
 
 
-def test_other_protocols_know_nothing_of_splits() -> None:
+def test_other_protocols_do_not_take_splits() -> None:
     with pytest.raises(InvalidSettingError, match="'generalise' needs a split"):
         job("sender/FC2L", [("concat", 1)], protocol=GENERALISE)
     with pytest.raises(InvalidSettingError, match="'budget' has no held-out meanings"):
@@ -26,7 +26,7 @@ def test_other_protocols_know_nothing_of_splits() -> None:
     assert outcomes(replace(plain, baselines={1: 10}))["concat", 1].extra == {}
 
 
-def test_native_cores_that_cannot_be_had_are_refused_before_anything_is_trained(
+def test_unavailable_native_cores_are_refused_before_training(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with pytest.raises(InvalidSettingError, match="only on a CPU"):
@@ -40,6 +40,6 @@ def test_native_cores_that_cannot_be_had_are_refused_before_anything_is_trained(
         check_engine("auto", "cpu")
 
 
-def test_a_replicate_answers_to_its_former_name_with_a_warning() -> None:
+def test_the_former_name_of_the_condition_gives_a_warning() -> None:
     with pytest.warns(DeprecationWarning, match=r"is now Replicate\.condition"):
         assert Replicate("rot", 1).grammar == "rot"

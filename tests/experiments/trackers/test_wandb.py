@@ -1,4 +1,4 @@
-"""The tracker for Weights & Biases, with a stand-in for the package: what it removes of its folder."""
+"""The tracker for Weights & Biases, with a stand-in for the package: files that it removes from its folder."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.helpers import on_file
 
 
 class StandIn:
-    """A run that makes its folder, and forgets what it is told."""
+    """A run that makes its folder and ignores its numbers."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True)
