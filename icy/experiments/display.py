@@ -42,14 +42,14 @@ def with_progress(watcher: Watcher | None, progress: bool | None) -> Watcher | N
     if progress is False:
         return watcher
     console = Console(stderr=True, highlight=False)
-    shown: ProgressWatcher
+    display: ProgressWatcher
     if in_notebook():
-        shown = NotebookWatcher(console)
+        display = NotebookWatcher(console)
     elif console.is_terminal or progress:
-        shown = make_watcher(console)
+        display = make_watcher(console)
     else:
-        shown = SparseWatcher(console)
-    return shown if watcher is None else Watchers(shown, watcher)
+        display = SparseWatcher(console)
+    return display if watcher is None else Watchers(display, watcher)
 
 
 def make_watcher(console: Console, engines: bool = False) -> ProgressWatcher:
@@ -138,10 +138,10 @@ class LiveWatcher(ProgressWatcher):
             return Text("")
         active = [row for row in self.rows.values() if row.active]
         width = max((len(row.label) for row in active), default=0)
-        shown: list[RenderableType] = []
+        lines: list[RenderableType] = []
         for row in active:
-            shown += [_row_line(row, self.clock(), width), Padding(_accuracy_line(row), (0, 0, 0, 2))]
-        return Group(*shown, self._summary())
+            lines += [_row_line(row, self.clock(), width), Padding(_accuracy_line(row), (0, 0, 0, 2))]
+        return Group(*lines, self._summary())
 
     @property
     def _kind(self) -> str:

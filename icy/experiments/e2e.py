@@ -25,13 +25,13 @@ from icy.training.pairs.pair_job import PairJob
 from icy.training.tasks import PairEntry, PairTask
 
 from .display import with_progress
-from .given_languages import GivenGrammars
-from .given_models import Models, with_model_names
 from .idle import without_idle
 from .plan import make_plan
 from .pretrained import with_saved_models
 from .results import EndToEndResult
 from .run import run_plan
+from .user_languages import UserGrammars
+from .user_models import Models, with_model_names
 from .watcher import Watcher
 
 SCRATCH_STEPS = 50_000  # the steps of Perkins21 table 6
@@ -98,10 +98,10 @@ def _jobs(spec: EndToEndSpec) -> list[PairJob]:
     """Return the jobs of an end-to-end run with one value along each axis."""
     from icy.core.representations import get_representation  # imports torch
 
-    given = GivenGrammars.of(spec.pretrain, spec)
-    space, vocab_size, word_length = given.sizes(spec)
+    user_grammars = UserGrammars.of(spec.pretrain, spec)
+    space, vocab_size, word_length = user_grammars.sizes(spec)
     link, before = (get_representation(str(name)).name for name in (spec.representation, spec.pretrain_representation))
-    grammars = _grammars(spec, given.names)
+    grammars = _grammars(spec, user_grammars.names)
     entries = _pairs(spec, pretrained=grammars != [SCRATCH])
     task = PairTask(
         entries[0],
@@ -120,7 +120,7 @@ def _jobs(spec: EndToEndSpec) -> list[PairJob]:
         _protocol(spec, grammars),
         settings_for(str(spec.preset), "e2e", **spec.settings),
         replicates=tuple(Replicate(name, seed) for name in grammars for seed in seeds),
-        languages=given.languages,
+        languages=user_grammars.languages,
         preset=str(spec.preset),
     )
     for name in grammars:

@@ -237,7 +237,7 @@ class _Costs:
     def find(self, jobs: Mapping[str, Job]) -> dict[str, _Rehearsal]:
         """Time as many jobs as the time limit allows, and infer the others of their kind."""
         works = self._count(jobs)
-        found: dict[str, _Rehearsal] = {}
+        costs: dict[str, _Rehearsal] = {}
         for kind in dict.fromkeys(job.kind for job in jobs.values()):
             mine = {key: job for key, job in jobs.items() if job.kind == kind and key not in self._failed}
             counted = {
@@ -247,14 +247,14 @@ class _Costs:
             for key in alone:  # rows without counted operations: look-up tables, or models that cannot be counted
                 one = self._time_in_limit(key, mine[key], None, self.updates if few else 1)
                 if one is not None:
-                    found[key] = one
-            found |= self._timed(mine, counted) if few else self._infer(mine, counted)
-            rest = {key: job for key, job in mine.items() if key not in found and key not in self._failed}
-            found |= self._guess(rest, {key: one for key, one in found.items() if key in mine}, works, mine)
-        return found
+                    costs[key] = one
+            costs |= self._timed(mine, counted) if few else self._infer(mine, counted)
+            rest = {key: job for key, job in mine.items() if key not in costs and key not in self._failed}
+            costs |= self._guess(rest, {key: one for key, one in costs.items() if key in mine}, works, mine)
+        return costs
 
     def _count(self, jobs: Mapping[str, Job]) -> dict[str, Work | None]:
-        found: dict[str, Work | None] = {}
+        works: dict[str, Work | None] = {}
         half = time.monotonic() + (self.until - time.monotonic()) / 2
         cheap_first = sorted(jobs.items(), key=lambda item: item[1].update_cost)
         for place, (key, job) in enumerate(cheap_first, start=1):
@@ -262,8 +262,8 @@ class _Costs:
                 break
             self.report(f"counting the operations of {job.name}, {place} of {len(jobs)}")
             with self._failing(job, key), one_thread() if job.device == "cpu" else contextlib.nullcontext():
-                found[key] = job.work()
-        return found
+                works[key] = job.work()
+        return works
 
     def _timed(self, jobs: Mapping[str, Job], works: Mapping[str, Work]) -> dict[str, _Rehearsal]:
         """Time every job."""
@@ -417,15 +417,15 @@ def _measured_slowness() -> float:
     """Return the time of a matrix product on this machine, relative to a usual machine."""
     import torch
 
-    size, taken = 512, []
+    size, seconds = 512, []
     matrix = torch.ones(size, size, dtype=torch.float32, device="cpu")
     with one_thread():
         for _ in range(10):
             began = time.thread_time()  # excludes the varying time of other programs
             matrix @ matrix
-            taken.append(time.thread_time() - began)
+            seconds.append(time.thread_time() - began)
     # The usual rates are for updates, and a forward pass is a third of an update.
-    return float(np.median(taken)) / (2 * size**3 * USUAL_RATES[2] / 3)
+    return float(np.median(seconds)) / (2 * size**3 * USUAL_RATES[2] / 3)
 
 
 def _seconds(rates: NDArray[np.float64], work: Work, stack: int, timed: _Rehearsal | None) -> float:

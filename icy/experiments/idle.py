@@ -28,9 +28,9 @@ def warn_of_idle(specs: Sequence[RunSpec]) -> None:
     Raises:
         InvalidSettingError: an argument without effect is among REFUSED.
     """
-    found = [idle(spec) for spec in specs]
-    for name in dict.fromkeys(name for one in found for name in one):
-        sentences = [one.get(name) for spec, one in zip(specs, found, strict=True) if _has(spec, name)]
+    idle_options = [idle(spec) for spec in specs]
+    for name in dict.fromkeys(name for each in idle_options for name in each):
+        sentences = [each.get(name) for spec, each in zip(specs, idle_options, strict=True) if _has(spec, name)]
         if None in sentences:  # it has an effect in one of them
             continue
         for sentence in dict.fromkeys(filter(None, sentences)):
@@ -48,18 +48,18 @@ def warn_of_idle_retries(spec: SweepSpec) -> None:
 def without_idle(spec: S) -> S:
     """Return one of several specs without arguments that have no effect in it, but may have one in the others."""
     left_out = [name for name in idle(spec) if name in ("held_out", "split", "cap", "max_updates")]
-    kept = replace(spec, **{name: getattr(type(spec), name) for name in left_out})
-    return kept.with_given(spec.given)
+    active = replace(spec, **{name: getattr(type(spec), name) for name in left_out})
+    return active.with_given(spec.given)
 
 
 def idle(spec: RunSpec) -> Idle:
     """Return the arguments and settings without effect in a run; empty for kinds of jobs that plug-ins register."""
-    found = dict(_idle_anywhere(spec))
+    sentences = dict(_idle_anywhere(spec))
     if isinstance(spec, ProbeSpec):
-        found |= dict(_idle_in_probe(spec))
+        sentences |= dict(_idle_in_probe(spec))
     elif isinstance(spec, EndToEndSpec):
-        found |= dict(_idle_in_pairs(spec))
-    return found
+        sentences |= dict(_idle_in_pairs(spec))
+    return sentences
 
 
 def _has(spec: RunSpec, name: str) -> bool:

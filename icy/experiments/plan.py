@@ -53,16 +53,16 @@ class Row:
     def of(cls, job: Job, store: Store, rerun: str) -> Row:
         """Return the row of a job: the records on file, and the replicates that are missing or to be trained again."""
         keys = {job.key(r): r for r in job.replicates}
-        found = {key: store.get(key) for key in keys}
-        wanted = to_run(found, store, rerun, job.keep_models)
-        again = {r.seed for key, r in keys.items() if key in wanted and job.is_baseline(r)}
+        records = {key: store.get(key) for key in keys}
+        to_train = to_run(records, store, rerun, job.keep_models)
+        again = {r.seed for key, r in keys.items() if key in to_train and job.is_baseline(r)}
         # If a baseline is trained again, so are the replicates that failed because it had failed.
-        failed = {key for key, record in found.items() if record is not None and record.get("reason") == NO_BASELINE}
-        wanted |= {key for key in failed if keys[key].seed in again}
-        missing = tuple(r for key, r in keys.items() if key in wanted)
-        filed = {key: called(record, keys[key]) for key, record in found.items() if record is not None}
-        before = {key: record["finished"] for key, record in filed.items() if key in wanted}
-        return cls(job, missing, tuple(record for key, record in filed.items() if key not in wanted), before)
+        failed = {key for key, record in records.items() if record is not None and record.get("reason") == NO_BASELINE}
+        to_train |= {key for key in failed if keys[key].seed in again}
+        missing = tuple(r for key, r in keys.items() if key in to_train)
+        filed = {key: called(record, keys[key]) for key, record in records.items() if record is not None}
+        before = {key: record["finished"] for key, record in filed.items() if key in to_train}
+        return cls(job, missing, tuple(record for key, record in filed.items() if key not in to_train), before)
 
     @property
     def name(self) -> str:
@@ -128,23 +128,23 @@ class Plan:
     @property
     def versions(self) -> Versions:
         """The versions of all parts that the plan's results depend on. Tables prefer these versions."""
-        found: dict[Part, str] = {}
+        versions: dict[Part, str] = {}
         for job, r in ((row.job, replicate) for row in self.rows for replicate in row.job.replicates):
             about = {"kind": job.kind, "side": job.side, "versions": job.versions(r)}
             parts = versions_of({**job.config(r), **about})
-            found |= {part: version for part, version in parts.items() if version is not None}
-        return found
+            versions |= {part: version for part, version in parts.items() if version is not None}
+        return versions
 
     @property
     def varying(self) -> list[str]:
         """Names of the settings that differ between the rows."""
         facts = [row.facts for row in self.rows]
         known = dict.fromkeys(name for fact in facts for name in fact)
-        found = [name for name in known if len({fact.get(name) for fact in facts}) > 1]
+        names = [name for name in known if len({fact.get(name) for fact in facts}) > 1]
         # Targets and caps depend on the protocol, unless the user sets them.
-        own = {name: len({(fact.get("protocol"), fact.get(name)) for fact in facts}) for name in found}
+        own = {name: len({(fact.get("protocol"), fact.get(name)) for fact in facts}) for name in names}
         protocols = len({fact.get("protocol") for fact in facts})
-        return [name for name in found if name not in ("target", "cap", "max updates") or own[name] > protocols]
+        return [name for name in names if name not in ("target", "cap", "max updates") or own[name] > protocols]
 
     @property
     def hidden_sizes(self) -> list[str]:
@@ -241,10 +241,10 @@ def device_of(spec: RunSpec) -> str:
 
 def _refuse_notebook(row: Row) -> None:
     """Raise if a model or grammar is defined in a notebook or at a prompt, as other machines cannot import it."""
-    for one in row.job.entries:
-        if one.origin == "__main__":
+    for entry in row.job.entries:
+        if entry.origin == "__main__":
             raise InvalidSettingError(
-                f"'{one.name}' is defined in a notebook or script, which other machines cannot import: save it in a "
+                f"'{entry.name}' is defined in a notebook or script, which other machines cannot import: save it in a "
                 'file of its own, mine.py, and pass plugin="mine.py" (--plugin mine.py); or use the local runner.'
             )
 

@@ -28,12 +28,12 @@ from icy.training.probe_job import ProbeJob
 from icy.training.tasks import Task
 
 from .display import with_progress
-from .given_languages import GivenGrammars
-from .given_models import Models, with_model_names
 from .idle import without_idle
 from .plan import make_plan
 from .results import ProbeResult
 from .run import run_plan
+from .user_languages import UserGrammars
+from .user_models import Models, with_model_names
 from .watcher import Watcher
 
 log = logging.getLogger(__name__)
@@ -91,8 +91,8 @@ def probe_jobs(spec: ProbeSpec) -> list[ProbeJob]:
 def _jobs(spec: ProbeSpec) -> list[ProbeJob]:
     """Return the jobs of a probe with one value along each axis."""
     seeds, sizes = seed_list(spec.seeds), hidden_list(spec.hidden)
-    given = GivenGrammars.of(spec.grammar, spec)
-    space, vocab_size, word_length = given.sizes(spec)
+    user_grammars = UserGrammars.of(spec.grammar, spec)
+    space, vocab_size, word_length = user_grammars.sizes(spec)
     from icy.core.representations import get_representation  # imports torch
 
     representation = get_representation(str(spec.representation)).name
@@ -108,12 +108,12 @@ def _jobs(spec: ProbeSpec) -> list[ProbeJob]:
     )
     tasks = [replace(blank.task, entry=entry, hidden_size=size) for entry in entries for size in sizes]
     word_seeds: Sequence[int | None] = [None] if spec.word_seeds is None else seed_list(spec.word_seeds)
-    if spec.word_seeds is not None and given.languages:
+    if spec.word_seeds is not None and user_grammars.languages:
         raise InvalidSettingError(
-            f"word_seeds are for grammars; the language {next(iter(given.languages))} has its own words."
+            f"word_seeds are for grammars; the language {next(iter(user_grammars.languages))} has its own words."
         )
     blanks = [replace(blank, task=task, word_seed=seed) for task in tasks for seed in word_seeds]
-    jobs = [_complete(one, given, seeds) for one in blanks]
+    jobs = [_complete(one, user_grammars, seeds) for one in blanks]
     _warn_of_idle_sizes(jobs)
     return jobs
 
@@ -156,12 +156,12 @@ def _usable(models: str | Iterable[str], representation: str) -> list[Entry]:
     return list(entries.values())
 
 
-def _complete(blank: ProbeJob, given: GivenGrammars, seeds: list[int]) -> ProbeJob:
+def _complete(blank: ProbeJob, user_grammars: UserGrammars, seeds: list[int]) -> ProbeJob:
     """Return a job with its replicates, concat's first, and with its numbers of parameters."""
     task = blank.task
-    names = [BASELINE, *(g for g in expand_grammars(given.names, task.side) if g != BASELINE)]
+    names = [BASELINE, *(g for g in expand_grammars(user_grammars.names, task.side) if g != BASELINE)]
     replicates = tuple(Replicate(name, seed) for name in names for seed in seeds)
-    job = replace(blank, replicates=replicates, languages=given.languages, parameters=parameter_counts(task))
+    job = replace(blank, replicates=replicates, languages=user_grammars.languages, parameters=parameter_counts(task))
     for name in names:  # made now, so that a grammar that does not fit these sizes fails before a long run
         job.language(Replicate(name, seeds[0]))
     return job

@@ -47,9 +47,13 @@ def page(done: Reproduction, remark: str = "") -> str:
         "one-sided tests of a difference of 20 % of the published value, for accuracies of its distance from chance."
     ]
     for representation, part in done.cells.groupby("representation", sort=False):
-        there = part[part["verdict"] != "missing"]
+        measured = part[part["verdict"] != "missing"]
         lines += ["", f"## {representation}", ""]
-        lines += [_cell_table(there, done.headings), *([""] if len(there) < len(part) else [])] if len(there) else []
+        lines += (
+            [_cell_table(measured, done.headings), *([""] if len(measured) < len(part) else [])]
+            if len(measured)
+            else []
+        )
         lines += _missing(part)
     lines += _about_games(done) if done.of_games else []
     return "\n".join(lines) + "\n"
@@ -78,12 +82,12 @@ def _about_games(done: Reproduction) -> list[str]:
 
 def _missing(cells: pd.DataFrame) -> list[str]:
     """Return a sentence that names the models that were not measured, or only on some grammars."""
-    found = []
+    labels = []
     for (model, hidden), part in cells.groupby(["model", "hidden_size"], sort=False):
         missing = part[part["verdict"] == "missing"]
         which = "" if len(missing) == len(part) else f" ({', '.join(dict.fromkeys(missing['grammar']))})"
-        found += [f"{model_name(str(model), int(str(hidden)))}{which}"] if len(missing) else []
-    return [f"Not measured: {', '.join(found)}."] if found else []
+        labels += [f"{model_name(str(model), int(str(hidden)))}{which}"] if len(missing) else []
+    return [f"Not measured: {', '.join(labels)}."] if labels else []
 
 
 def _cell_table(cells: pd.DataFrame, headings: Mapping[str, str]) -> str:
@@ -110,8 +114,8 @@ def _provenance(done: Reproduction) -> str:
         how = _learned_from(done)
     elif done.of_games:
         updates = sorted({record["steps"] for record in records})
-        few = " to ".join(f"{n:,}" for n in dict.fromkeys((updates[0], updates[-1])))
-        how = f"under the preset `published`, with {few} updates"
+        span = " to ".join(f"{n:,}" for n in dict.fromkeys((updates[0], updates[-1])))
+        how = f"under the preset `published`, with {span} updates"
     else:
         checks = sorted({checks_text(record["config"]["settings"]) for record in records})
         how = f"under the preset `published` ({', '.join(checks)})"

@@ -163,10 +163,10 @@ class ProbeResult:
 
     def parts(self) -> list[ProbeResult]:
         """Split the results by kind of job and protocol, since each of these has its own measure."""
-        found: dict[tuple[str, str], list[Record]] = {}
+        parts: dict[tuple[str, str], list[Record]] = {}
         for record in self.records:
-            found.setdefault((kind_of(record).name, record.get("protocol", "")), []).append(record)
-        return [replace(self, records=records) for records in found.values()]
+            parts.setdefault((kind_of(record).name, record.get("protocol", "")), []).append(record)
+        return [replace(self, records=records) for records in parts.values()]
 
     def bias_table(self, spread: str = "sd", **options: Any) -> BiasTable:
         """Return the table as an object; options as for `icy.analysis.bias_table`.
@@ -269,16 +269,16 @@ class ProbeResult:
         Each item is a record and a function that computes its language, since a greedy message for every meaning takes
         time. For multi-target games, the function returns a table of the messages in some turns.
         """
-        found: list[tuple[Record, Callable[[], Language | icy.metrics.Table]]] = []
+        languages: list[tuple[Record, Callable[[], Language | icy.metrics.Table]]] = []
         for record in self.records:
             if record["failed"]:
                 continue
             if record.get("language"):
                 in_turns = Path(record["language"]).suffix == ".jsonl"
-                found.append((record, partial(self._said if in_turns else self._emerged, record)))
+                languages.append((record, partial(self._said if in_turns else self._emerged, record)))
             elif record["side"] == "sender" and model_file(record) is not None:
-                found.append((record, partial(self._spoken, record)))
-        return found
+                languages.append((record, partial(self._spoken, record)))
+        return languages
 
     def _spoken(self, record: Record) -> Language:
         from icy.training.probe_models import spoken  # imports torch
@@ -463,11 +463,11 @@ def read_results(paths: Sequence[str | Path], measure: str | None = None) -> Res
     """
     found = [read_any(path) for path in paths]
     if measure is not None:
-        found = [with_measure(one, measure) for one in found]
-    results = [ProbeResult(one) for one in found if isinstance(one, list)]
+        found = [with_measure(part, measure) for part in found]
+    results = [ProbeResult(part) for part in found if isinstance(part, list)]
     if len(results) == len(found):
         return sum(results[1:], start=results[0])
     import pandas as pd
 
-    joined = pd.concat([long_of(one) for one in found], ignore_index=True)
+    joined = pd.concat([long_of(part) for part in found], ignore_index=True)
     return last_of_each(joined).reset_index(drop=True)

@@ -27,12 +27,12 @@ from icy.records.store import Store
 from icy.training.combinations import combinations, warn_of_refused
 
 from .display import with_progress
-from .given_models import Models, with_model_names
 from .idle import warn_of_idle, warn_of_idle_retries, without_idle
 from .plan import Plan, Row, load_plugins, plan_rows, planned, store_of
 from .results import ProbeResult
 from .run import run_plan
 from .sweep_file import read_sweep as read_sweep
+from .user_models import Models, with_model_names
 from .watcher import Watcher
 
 log = logging.getLogger(__name__)
@@ -141,7 +141,7 @@ def make_sweep(spec: SweepSpec) -> Plan:
         raise unknown("order", spec.order, ORDERS)
     load_plugins(spec.plugin_files)
     store = store_of(spec)
-    found: list[Row] = []
+    planned_rows: list[Row] = []
     places: dict[RowKey, list[int]] = {}  # of rows with the same key
     refused: list[IncompatibleError] = []
     specs = expand(spec)
@@ -155,14 +155,14 @@ def make_sweep(spec: SweepSpec) -> Plan:
             continue
         for row in rows:
             same = places.setdefault(row.job.row, [])
-            at = next((i for i in same if _trained_alike(found[i], row)), None)
+            at = next((i for i in same if _trained_alike(planned_rows[i], row)), None)
             if at is None:
-                same.append(len(found))
-                found.append(row)
+                same.append(len(planned_rows))
+                planned_rows.append(row)
             else:
-                found[at] = _both(found[at], row, store, spec.rerun)
-    warn_of_refused(refused, found)
-    ordered = sorted(found, key=cost, reverse=True) if spec.order == "longest" else found
+                planned_rows[at] = _both(planned_rows[at], row, store, spec.rerun)
+    warn_of_refused(refused, planned_rows)
+    ordered = sorted(planned_rows, key=cost, reverse=True) if spec.order == "longest" else planned_rows
     return planned(spec, _share(ordered, spec.shard))
 
 

@@ -39,18 +39,18 @@ def read_sweep(file: str | Path) -> Choices:
     """
     path = Path(file)
     text = _text_of(path)
-    found = _parsed(text, path)
-    if not _is_table(found):
+    options = _parsed(text, path)
+    if not _is_table(options):
         raise InvalidSettingError(f"{path} must hold names and values of options.")
-    parts = found.pop(PARTS, found.pop("parts", ()))
+    parts = options.pop(PARTS, options.pop("parts", ()))
     if not isinstance(parts, (list, tuple)) or not all(map(_is_table, parts)):
         raise InvalidSettingError(f"Parts of a sweep are tables, each under [[{PARTS}]].")
-    kinds = [part.get("kind", found.get("kind", SweepSpec.kind)) for part in parts]
-    tables = [(None, found, _types_of_whole(kinds)), *((i, part, _types(kinds[i])) for i, part in enumerate(parts))]
+    kinds = [part.get("kind", options.get("kind", SweepSpec.kind)) for part in parts]
+    tables = [(None, options, _types_of_whole(kinds)), *((i, part, _types(kinds[i])) for i, part in enumerate(parts))]
     for place, table, types in tables:
         _check(table, types, lambda name, place=place: _where(path, text, place, name))  # type: ignore[misc]
-    _warn_of_plugins(path, found.get("plugin", ()))
-    return _by_field(found) | ({"parts": tuple(map(_by_field, parts))} if parts else {})
+    _warn_of_plugins(path, options.get("plugin", ()))
+    return _by_field(options) | ({"parts": tuple(map(_by_field, parts))} if parts else {})
 
 
 def _warn_of_plugins(file: Path, names: object) -> None:
@@ -193,8 +193,8 @@ def _types_of(spec: type[RunSpec]) -> dict[str, InFile]:
         hints = get_type_hints(spec)
     except NameError:  # a plug-in imports its types only for type checkers
         return {}
-    found = {field.name: _in_file(hints[field.name]) for field in fields(spec)}
-    return {name: _along(one) if name in spec.axes else one for name, one in found.items() if one is not None}
+    types = {field.name: _in_file(hints[field.name]) for field in fields(spec)}
+    return {name: _along(one) if name in spec.axes else one for name, one in types.items() if one is not None}
 
 
 def _along(value: InFile) -> InFile:
@@ -240,5 +240,5 @@ def _line_in_yaml(text: str, part: int | None, name: str) -> int | None:
     node = yaml.compose(text, Loader=yaml.SafeLoader)
     if part is not None:
         node = next(value for key, value in node.value if key.value in (PARTS, "parts")).value[part]
-    found = [key.start_mark.line + 1 for key, _ in node.value if key.value == name]
-    return found[0] if found else None
+    lines = [key.start_mark.line + 1 for key, _ in node.value if key.value == name]
+    return lines[0] if lines else None

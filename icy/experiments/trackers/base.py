@@ -164,9 +164,9 @@ class Tracker(Watcher, ABC):
             log.warning("%s failed, and gets no more results of this run: %s.", self.title, what_and_where(error))
 
     def _catch_up(self, records: list[Record]) -> None:
-        there = set(self._versions()) if records else set()
+        tracked = set(self._versions()) if records else set()
         for record in records:
-            if version_of(record) not in there:
+            if version_of(record) not in tracked:
                 self._write_checked(record)
 
     def _write_checked(self, record: Record) -> None:

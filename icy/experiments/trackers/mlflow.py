@@ -34,9 +34,11 @@ class MLflowTracker(Tracker):
 
         path = str(self.place / "mlflow.db").replace("%", "%25").replace("?", "%3F")  # escaped, as it is part of a URI
         self._client = MlflowClient(f"sqlite:///{path}")
-        found = self._client.get_experiment_by_name(self.EXPERIMENT)
+        experiment = self._client.get_experiment_by_name(self.EXPERIMENT)
         where = (self.place / "artifacts").as_uri()  # the default is below the current folder
-        self._experiment = found.experiment_id if found else self._client.create_experiment(self.EXPERIMENT, where)
+        self._experiment = (
+            experiment.experiment_id if experiment else self._client.create_experiment(self.EXPERIMENT, where)
+        )
 
     def _runs(self, filter_: str = "") -> Iterator[Any]:
         page = None

@@ -27,7 +27,7 @@ LEAST_VOCABULARY = 2  # of grammars
 
 
 @dataclass(frozen=True)
-class GivenGrammars:
+class UserGrammars:
     """Grammars that a user passes.
 
     Attributes:
@@ -39,7 +39,7 @@ class GivenGrammars:
     languages: Mapping[str, Language] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, grammars: Grammars, spec: ProbeSpec | EndToEndSpec) -> GivenGrammars:
+    def of(cls, grammars: Grammars, spec: ProbeSpec | EndToEndSpec) -> UserGrammars:
         """Read the languages among the grammars of a user. Equal languages with two names are read as one.
 
         Args:

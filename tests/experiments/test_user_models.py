@@ -11,7 +11,7 @@ from torch import Tensor, nn
 import icy
 from icy.core.errors import DuplicateNameError, IncompatibleError
 from icy.core.registry import registry
-from icy.experiments.given_models import FreshCopies, model_names
+from icy.experiments.user_models import FreshCopies, model_names
 from icy.languages.meanings import MeaningSpace
 
 pytestmark = pytest.mark.usefixtures("forgetting")

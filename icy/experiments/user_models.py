@@ -46,10 +46,10 @@ def with_model_names(spec: S, *fields: str) -> S:
 
 def _sizes_of(spec: ProbeSpec | EndToEndSpec) -> Sizes:
     """Return the sizes of a run; if it has several, or if a language determines them, return small sizes."""
-    asked: Any = spec  # each field may have several values
+    fields: Any = spec  # each field may have several values
     try:
-        space, hidden = MeaningSpace.of(asked.meanings), hidden_list(asked.hidden)
-        length, vocab_size = int(asked.word_length), int(asked.vocab_size)
+        space, hidden = MeaningSpace.of(fields.meanings), hidden_list(fields.hidden)
+        length, vocab_size = int(fields.word_length), int(fields.vocab_size)
     except (IcyError, TypeError, ValueError):
         return SMALL
     return space, space.attributes * length, vocab_size, hidden[0]
