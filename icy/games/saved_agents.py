@@ -64,4 +64,4 @@ def kept_agents(path: str | Path, **where: Any) -> list[SavedAgents]:
         StoreError: there are none.
         UnknownNameError: something that these records do not say.
     """
-    return SavedAgents.found(path, **where)
+    return SavedAgents.find(path, **where)

@@ -257,7 +257,7 @@ def test_it_is_refused_before_training(tmp_path: Path) -> None:
 
     with (
         registry.holding(Entry("sender", "Mine", mine, "", "")),
-        pytest.raises(InvalidSettingError, match="of kind 'probe' cannot be filed: JSON has no place"),
+        pytest.raises(InvalidSettingError, match="of kind 'probe' cannot be stored: JSON has no place"),
     ):
         icy.probe("sender/Mine", "perm", options={"a": math.nan}, quick=True, out=tmp_path)
     assert not list(tmp_path.iterdir())

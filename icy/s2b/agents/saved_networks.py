@@ -109,7 +109,7 @@ def kept_agents(path: str | Path, **where: Any) -> list[SavedAgent]:
     Raises:
         StoreError: no agents match.
     """
-    return SavedAgent.found(path, **where)
+    return SavedAgent.find(path, **where)
 
 
 def one_agent(path: str | Path, **where: Any) -> SavedAgent:
@@ -118,4 +118,4 @@ def one_agent(path: str | Path, **where: Any) -> SavedAgent:
     Raises:
         StoreError: no agent matches, or several do.
     """
-    return SavedAgent.one(path, **where)
+    return SavedAgent.find_one(path, **where)
