@@ -1,4 +1,4 @@
-"""What was learned, evaluated: accuracies, scores of the language, and the files that are kept."""
+"""The result of a training: accuracies, scores of the language, and the files to store."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ from .turns import TEST, TEST_SEEN, Turns
 if TYPE_CHECKING:
     from .game_job import GameJob
 
-LANGUAGES = "languages"  # folder, beside the records, of what was said in the evaluation
+LANGUAGES = "languages"  # folder of the messages of evaluations, next to the records
 
 
 @dataclass
 class GameProgress:
-    """One replicate of a stack, and how far it is.
+    """The progress of one replicate of a stack.
 
     Attributes:
-        replicate: which.
-        curve: a point per evaluation, as `JobKind.curve` says.
+        replicate: its seed and kind of distractors.
+        curve: a point per evaluation, with the numbers that `JobKind.curve` names.
         best: the best accuracy of an evaluation.
-        best_step: updates made then.
-        weights: what had been learned then.
-        loss: of the last update before an evaluation.
-        seconds: its share of the time, of all sessions.
+        best_step: number of updates before the best evaluation.
+        weights: weights at the best evaluation.
+        loss: loss of the last update before the latest evaluation.
+        seconds: its share of the training time, over all sessions.
     """
 
     replicate: Replicate
@@ -55,7 +55,7 @@ class GameProgress:
 
 
 def evaluated(job: GameJob, runner: GameProgress, engine: str, updates: int) -> Outcome:
-    """Return the outcome of a training: its best weights, evaluated as a model by itself."""
+    """Evaluate the best weights of a replicate, without the stack, and return the outcome."""
     setup, replicate = job.task, runner.replicate
     model = make_game_model(setup, replicate.seed)
     restore(model, {name: value.cpu() for name, value in runner.weights.items()}, setup.model)
@@ -73,7 +73,7 @@ def evaluated(job: GameJob, runner: GameProgress, engine: str, updates: int) -> 
 
 
 def packed_model(job: GameJob, runner: GameProgress, updates: int, scores: Mapping[str, object]) -> bytes:
-    """Return what was learned as the content of a .safetensors file, with a card."""
+    """Return the best weights and their card as the content of a .safetensors file."""
     card = {
         "kind": job.kind,
         "model": job.name,
@@ -92,18 +92,19 @@ def packed_model(job: GameJob, runner: GameProgress, updates: int, scores: Mappi
 def evaluate_agents(
     agents: Agents, setup: GameTask, distractor_kind: str, device: str = "cpu"
 ) -> tuple[dict[str, float], Spoken]:
-    """Evaluate agents in a game, and return the scores and what was said.
+    """Evaluate agents in a game, and return the scores and the messages.
 
     Args:
-        agents: who plays.
-        setup: of the game, and of the evaluation.
+        agents: a speaker and a listener.
+        setup: settings of the game and of the evaluation.
         distractor_kind: kind of the distractors.
-        device: where turns are drawn.
+        device: device of the turns.
 
     Returns:
-        `accuracy`, on phrases that training never showed, if there are any; `soft_accuracy`, of agents that learned the
-        same with messages as training makes them; `seen_accuracy` and `seen_cbm`, on phrases that it showed; and the
-        scores of `icy.games.evaluation.MEASURES`. `topsim` of embeddings is NaN for agents that perceive nothing.
+        `accuracy` is measured on phrases that are held out from training, if there are any. `soft_accuracy` is the same
+        for trained agents with messages as in training, relaxed and with noise. `seen_accuracy` and `seen_cbm` are
+        measured on phrases of the training. The other scores are `icy.games.evaluation.MEASURES`. `topsim` of
+        embeddings is NaN for oracles, which have no embeddings.
     """
     turns, learning = Turns(setup.made_world, setup.of_turns(distractor_kind), [0], device), setup.learning
 
@@ -125,7 +126,7 @@ def evaluate_agents(
 
 
 def _objects(agents: Agents, turns: Turns, setup: GameTask) -> NDArray[np.float64]:
-    """Return what topsim compares in the place of phrases [turn, size]."""
+    """Return the vectors that topsim compares instead of phrases [turn, size]."""
     world, found = setup.made_world, []
     first = torch.tensor(world.first_concepts, dtype=torch.int64, device="cpu")
     for batch in batches(turns, TEST, setup.learning.turns, setup.learning.batch_size):

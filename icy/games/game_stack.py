@@ -1,4 +1,4 @@
-"""The course of a training: updates, evaluations, checkpoints, and what was learned at its end."""
+"""The training of a stack: updates, evaluations, checkpoints, and the final outcomes."""
 
 from __future__ import annotations
 
@@ -32,27 +32,27 @@ from .model import game_loss, make_game_model
 from .playing import looks, packed, spoken
 from .turns import TEST, TRAINING, VALIDATION, Turns
 
-RESUMED = tuple(f.name for f in fields(GameProgress) if f.name != "replicate")  # what a checkpoint has of each
-PEAK = 1.4  # times what a forward pass keeps: measured with conv4 on batches of 2 to 8
+RESUMED = tuple(f.name for f in fields(GameProgress) if f.name != "replicate")  # fields of each replicate in a checkpoint
+PEAK = 1.4  # peak memory / memory kept by a forward pass, of conv4 with batches of 2 to 8
 FINAL_PLAYS = 3  # evaluations of the final weights: held-out rules, seen ones, and relaxed messages
-SCORING = 2e-3  # seconds for the scores of a turn of the last evaluation, on one core of a server
-FORWARD = 1 / 3  # of the time of an update: a forward pass alone
+SCORING = 2e-3  # seconds to score a turn of the last evaluation, on one core of a server
+FORWARD = 1 / 3  # time of a forward pass / time of an update
 
 
 def train(job: Job, report: Report | None = None) -> Iterator[Outcome]:
-    """Train the replicates of a job as a stack, or as several where checkpoints are of different steps; see Job."""
+    """Train the replicates of a job as a stack; as several stacks if their checkpoints are of different steps."""
     job = cast(GameJob, job)
     make_current(job.device)
     return in_groups(job, lambda part, checkpoints: GameStack(part, part.replicates, checkpoints).outcomes(report))
 
 
 class GameStack(Lockstep):
-    """A stack of replicates from its beginning, or from its last checkpoint, to its end.
+    """The training of a stack of replicates, from the beginning or from its last checkpoint.
 
     Args:
-        job: whose replicates they are.
-        replicates: of which the checkpoints, if there are any, are of one step.
-        checkpoints: of the job.
+        job: the job of the replicates.
+        replicates: the replicates to train. Their checkpoints, if any, must be of the same step.
+        checkpoints: checkpoints of the job.
     """
 
     learner: GradientLearner
@@ -70,12 +70,12 @@ class GameStack(Lockstep):
         self._resume()
 
     def _require_memory(self, replicates: int) -> None:
-        """Check that updates that perceive images fit in memory. A GPU says so itself; a system kills the process."""
+        """Check that updates on images fit in memory. A GPU raises an error itself; a CPU process is killed."""
         if self.device.type != "cpu" or len(self.world.shape) != IMAGE_AXES:
             return
         require_allocation(
             int(PEAK * self.job.work().kept * replicates),
-            f"An update of {self.job.name}, which perceives images,",
+            f"An update of {self.job.name} on images",
             "take a smaller batch (--set batch_size=8), fewer targets, a smaller canvas, or a GPU",
         )
 
@@ -102,7 +102,7 @@ class GameStack(Lockstep):
     # -- training ------------------------------------------------------------------------------------------------------
 
     def outcomes(self, report: Report | None) -> Iterator[Outcome]:
-        """Train to the end; yield every replicate as it ends."""
+        """Train to the end; yield the outcome of each replicate when it ends."""
         if not self.updates:
             self._evaluate(report)
         epoch = self.task.learning.epoch
@@ -136,7 +136,7 @@ class GameStack(Lockstep):
     # -- evaluations ---------------------------------------------------------------------------------------------------
 
     def _evaluate(self, report: Report | None) -> None:
-        """Read accuracy and language of every replicate, and keep what has been learned if it is the best so far."""
+        """Evaluate every replicate, and keep its weights if its accuracy is the best so far."""
         selected_on = TEST if self.task.learning.selected_on == "test" else VALIDATION
         with self.timed():
             read = zip(self.runners, *self._read(selected_on), strict=True)
@@ -149,7 +149,7 @@ class GameStack(Lockstep):
             report([Reading(r.replicate, self.updates, r.curve[-1][1]) for r in self.runners])
 
     def _read(self, purpose: str) -> tuple[list[float], list[list[float]]]:
-        """Return of every replicate the accuracy, and scores of its language: CBM, topsim, and words in use."""
+        """Return the accuracy of every replicate, and the scores of its language: CBM, topsim, number of words used."""
         size, turns = self.task.learning.batch_size, self.task.learning.turns
         right: list[Tensor] = []
         words: list[Tensor] = []
@@ -171,7 +171,7 @@ class GameStack(Lockstep):
         return [matching(said).value, similarity(said).value, said.unique_words]
 
     def _diverged(self) -> Iterator[Outcome]:
-        """End the replicates whose loss is no longer finite."""
+        """End replicates with an infinite or NaN loss."""
         for runner, loss in zip(self.runners, cast(Tensor, self.learner.losses()).tolist(), strict=True):
             runner.loss = loss
         lost = [not math.isfinite(runner.loss) for runner in self.runners]
@@ -194,7 +194,7 @@ class GameStack(Lockstep):
         return {r.replicate: {name: getattr(r, name) for name in RESUMED} for r in self.runners}
 
     def _resume(self) -> None:
-        """Make the learner, and go on from the checkpoints if there are any."""
+        """Make the learner, and load the checkpoints, if any."""
         replicates = [runner.replicate for runner in self.runners]
         found = self.checkpoints.resumed(replicates, self._make_learner, RESUMED)
         self.learner, self.updates = found.learner, found.updates
@@ -203,7 +203,7 @@ class GameStack(Lockstep):
 
 
 def seconds_per_update(job: GameJob, updates: int) -> float:
-    """Return the seconds of an update of all replicates with its share of the evaluations, the first few left out."""
+    """Return the seconds per update of all replicates, with its share of evaluations, after one untimed update."""
     course = GameStack(job, job.replicates)
     course.advance(1)
     began = time.perf_counter()
@@ -214,7 +214,7 @@ def seconds_per_update(job: GameJob, updates: int) -> float:
 
 
 def _evaluations(task: GameTask) -> float:
-    """Return how many updates all evaluations take as long as: their turns are played forward alone."""
+    """Return the time of all evaluations in updates. An evaluation has forward passes only."""
     learning = task.learning
     count = task.steps / learning.epoch + FINAL_PLAYS
     return count * learning.turns / learning.batch_size * FORWARD

@@ -1,4 +1,4 @@
-"""Jobs of a spec of games: its preset, its task, and checks before anything is trained."""
+"""Make the jobs of a spec of games: apply its preset, make its tasks, and check them before training."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ from .turns import Turns
 from .worlds.factory import make_world
 from .worlds.world import World
 
-OWN_OPTIONS = ("rule_length", "targets", "distractors", "distractor_kind")  # of turns, with options of their own
+OWN_OPTIONS = ("rule_length", "targets", "distractors", "distractor_kind")  # settings of turns with their own options
 KINDS = {"world": WORLD, "sender": SIDES[0], "receiver": SIDES[1]}  # axes of registered names
 
 
 def game_jobs(spec: GamesSpec) -> list[GameJob]:
-    """Return the jobs of a spec, one per combination of the values along its axes.
+    """Return the jobs of a spec, one per combination of values.
 
     Raises:
-        IcyError: an unknown name, a value that is not accepted, or parts that do not fit together.
+        IcyError: a name is unknown, a value is not accepted, or parts do not fit together.
     """
     known = {axis: [entry.name for entry in registry.entries(kind)] for axis, kind in KINDS.items()}
     return jobs_of_each(spec, _jobs, {**known, "channel": CHANNELS})
 
 
 def _jobs(spec: GamesSpec) -> list[GameJob]:
-    """Return the job of a spec with one value along each axis."""
+    """Return the job of a spec that has one value per option."""
     preset, spec = str(spec.preset), with_preset(spec)
     task = _task(spec)
     asked = names_in("distractor_kind", spec.distractor_kind, DISTRACTOR_KINDS)
     kinds = dict.fromkeys(task.of_turns(kind).drawn_distractors for kind in asked)
-    for kind in kinds:  # raises if a world has no turns of this kind
+    for kind in kinds:  # raises if the world has no distractors of this kind
         Turns(task.made_world, task.of_turns(kind), [0]).batch("training", 0, 1, 1)
     count = sum(weights.numel() for weights in require_fitting_parts(task).parameters())
     replicates = tuple(Replicate(kind, seed) for kind in kinds for seed in seed_list(spec.seeds))
@@ -56,7 +56,7 @@ def _jobs(spec: GamesSpec) -> list[GameJob]:
 
 
 def with_preset(spec: GamesSpec) -> GamesSpec:
-    """Return a spec with one value along each axis, in which its preset fills everything that was not given.
+    """Fill the options that were not given with the values of the preset. The spec has one value per option.
 
     Raises:
         UnknownNameError: the preset does not exist.
@@ -98,7 +98,7 @@ def _task(spec: GamesSpec) -> GameTask:
         perception=_perception(spec.perception, made),
         learning=GamesLearningSettings(**checked(GamesLearningSettings, spec.settings, "setting of games")),
         steps=whole_number("number of updates", spec.steps),
-        sender_sees=_one_of("what a sender sees", spec.sender_sees, ("targets", "both")),
+        sender_sees=_one_of("sender_sees", spec.sender_sees, ("targets", "both")),
         sender_hidden=whole_number("hidden size of the sender", spec.sender_hidden),
         receiver_hidden=whole_number("hidden size of the receiver", spec.receiver_hidden),
         sender_options=dict(spec.sender_options),

@@ -1,4 +1,4 @@
-"""Turns in words: the rule, what was said and how it reads, and which objects were chosen."""
+"""Show turns as text: the rule, the message with its translation, and the chosen objects."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from .game_task import IMAGE_AXES
 from .playing import batches
 from .turns import TEST, TurnBatch
 
-UNREAD = "-"  # in place of the concept of a word that is matched to none
+UNREAD = "-"  # shown for a word without a matched concept
 
 
 @dataclass(frozen=True)
 class ShownTurn:
-    """A turn in words.
+    """A turn as text.
 
     Attributes:
-        rule: what the targets have in common.
-        said: the words.
-        read: the concept that each word means best in the whole language, or UNREAD.
-        found: how many targets were taken for targets, and of how many.
-        mistaken: how many distractors were, and of how many.
+        rule: the rule of the targets.
+        said: the words of the message.
+        read: the concept that best matches each word in the whole language, or UNREAD.
+        found: number of chosen targets, and number of targets.
+        mistaken: number of chosen distractors, and number of distractors.
     """
 
     rule: str
@@ -46,7 +46,7 @@ class ShownTurn:
 
 
 def show_turns(player: GameAgents, count: int) -> list[ShownTurn]:
-    """Return the first turns of an evaluation, as agents play them."""
+    """Let agents play the first turns of an evaluation, and return these turns as text."""
     _, spoken = player.evaluate()
     name = player.setup.word_name
     translation = matching(spoken, name=name).details["translation"]
@@ -65,13 +65,13 @@ def show_turns(player: GameAgents, count: int) -> list[ShownTurn]:
 
 
 def _first(player: GameAgents, count: int) -> list[TurnBatch]:
-    """Return the batches of an evaluation that hold its first turns."""
+    """Return the batches that contain the first turns of an evaluation."""
     size = player.setup.learning.batch_size
     return list(batches(player.turns, TEST, -(-count // size) * size, size))
 
 
 def images_of(player: GameAgents, count: int) -> NDArray[np.float32] | None:
-    """Return the candidates of the first turns as images [turn, candidate, channel, y, x]; None if they are none."""
+    """Return candidates of the first turns as images [turn, candidate, channel, y, x]; None in other worlds."""
     world = player.setup.made_world
     if len(world.shape) != IMAGE_AXES:
         return None
@@ -80,7 +80,7 @@ def images_of(player: GameAgents, count: int) -> NDArray[np.float32] | None:
 
 
 def values_of(player: GameAgents, count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the values of the candidates of the first turns [turn, candidate, attr], and what each rule demands."""
+    """Return the values of candidates of the first turns [turn, candidate, attr], and the row of each rule."""
     shown = _first(player, count)
     objects, rules = (torch.cat([getattr(b, name)[0, 0] for b in shown])[:count] for name in ("objects", "rules"))
     return objects.cpu().numpy(), rules.cpu().numpy()

@@ -1,4 +1,4 @@
-"""Worlds of the multi-target games: what objects there are, and how agents see them. They register like plug-ins."""
+"""Worlds of the multi-target games: the objects, and how agents see them. Worlds register like plug-ins."""
 
 import lazy_loader
 

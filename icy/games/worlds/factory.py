@@ -14,14 +14,14 @@ def make_world(name: str, *, bank: int = 0, **options: Any) -> World:
 
     Args:
         name: name of a registered world (`icy list worlds`).
-        bank: number of looks of each object to keep in memory for training, beside others for evaluations; by default
-            every look is made anew.
+        bank: number of looks of each object to keep in memory for training, in addition to looks for evaluations; by
+            default every object is drawn again.
         **options: options of the world, as in `canvas=32`.
 
     Raises:
         UnknownNameError: no world has this name.
-        InvalidSettingError: the world refuses a value, or a bank of it does not fit into memory.
-        PluginError: the world does not take these options, or is no `World`.
+        InvalidSettingError: the world does not accept a value, or its bank does not fit into memory.
+        PluginError: the world does not take these options, or is not a `World`.
 
     Example:
         >>> from icy.games import make_world
