@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 Names = str | Path | Sequence[str | Path]  # names of oracles; folders or files of trained agents
 USUAL_WORLD = "thing"  # of oracles that are evaluated without trained agents
-TOLD = ("rule_length", "targets", "distractors", "distractor_kind")  # settings of a game that are always shown
+GAME_SETTINGS = ("rule_length", "targets", "distractors", "distractor_kind")  # settings of a game that are always shown
 EVALUATION = ("turns", "topsim_of", "unmatched")  # learning settings that change scores
 TRAINING = ("channel", "word_size", "message_length", "steps", "settings")  # settings that distinguish trainings
 
@@ -79,8 +79,8 @@ class GameAgents:
         settings = {
             **{f"world.{name}": value for name, value in setup.world_options.items()},
             "message_length": setup.message_length,
-            **{name: getattr(turns, name) for name in TOLD},
-            **differing(turns, TurnSettings(**{name: getattr(turns, name) for name in TOLD})),
+            **{name: getattr(turns, name) for name in GAME_SETTINGS},
+            **differing(turns, TurnSettings(**{name: getattr(turns, name) for name in GAME_SETTINGS})),
             **{f"evaluation.{name}": value for name, value in learning.items() if name in EVALUATION},
         }
         return ", ".join([setup.world, *(f"{name}={value}" for name, value in settings.items())])
@@ -114,10 +114,10 @@ class GameChanges:
         Raises:
             IcyError: a setting is unknown, or the game is impossible.
         """
-        given = checked(TurnSettings, self.turns or {}, "setting of turns")
-        if "targets" in given:
-            given.setdefault("distractors", given["targets"])
-        turns = replace(setup.turns, **{"distractor_kind": distractor_kind, **given})
+        settings = checked(TurnSettings, self.turns or {}, "setting of turns")
+        if "targets" in settings:
+            settings.setdefault("distractors", settings["targets"])
+        turns = replace(setup.turns, **{"distractor_kind": distractor_kind, **settings})
         learning = setup.learning
         if self.count is not None:
             learning = replace(learning, turns=whole_number("number of turns", self.count, least=2))
@@ -140,41 +140,41 @@ def players(who: Names, game: GameChanges | None = None, **where: object) -> lis
         IcyError: no agents match, or a game is impossible.
     """
     game = GameChanges() if game is None else game
-    asked = [who] if isinstance(who, (str, Path)) else list(who)
-    found = {name: _trained(name, game, where) for name in asked if str(name) not in ORACLES}
-    games = {player.game: player for players in found.values() for player in players}
-    return [player for name in asked for player in found.get(name) or _oracles(str(name), game, list(games.values()))]
+    names = [who] if isinstance(who, (str, Path)) else list(who)
+    trained = {name: _trained(name, game, where) for name in names if str(name) not in ORACLES}
+    games = {player.game: player for players in trained.values() for player in players}
+    return [player for name in names for player in trained.get(name) or _oracles(str(name), game, list(games.values()))]
 
 
 def _trained(path: str | Path, game: GameChanges, where: Mapping[str, object]) -> list[GameAgents]:
     if not Path(path).exists():
         raise unknown("oracle, folder or file of agents", str(path), list(ORACLES))
-    return [_learned(kept, game) for kept in kept_agents(path, **where)]
+    return [_learned(saved, game) for saved in kept_agents(path, **where)]
 
 
-def _learned(kept: SavedAgents, game: GameChanges) -> GameAgents:
-    _require_registered(kept)
-    learned = kept.setup
+def _learned(saved: SavedAgents, game: GameChanges) -> GameAgents:
+    _require_registered(saved)
+    learned = saved.setup
     if game.world not in (None, learned.world):
         raise InvalidSettingError(
-            f"{kept.label}, learned in the world '{learned.world}' and can play in this world only; leave out world "
+            f"{saved.label}, learned in the world '{learned.world}' and can play in this world only; leave out world "
             "(--world)."
         )
-    setup, kind = game.of(learned, kept.distractor_kind)
+    setup, kind = game.of(learned, saved.distractor_kind)
     if setup.made_world.shape != learned.made_world.shape:
         raise InvalidSettingError(
-            f"{kept.label}, learned on objects of shape {learned.made_world.shape}, and the objects of this game have "
+            f"{saved.label}, learned on objects of shape {learned.made_world.shape}, and the objects of this game have "
             f"shape {setup.made_world.shape}; leave out the options of the world (--world-options)."
         )
-    agents = Learned(kept.model(setup), setup.made_world)
-    return GameAgents(kept.label, int(kept.card["seed"]), setup, kind, agents, learned)
+    agents = Learned(saved.model(setup), setup.made_world)
+    return GameAgents(saved.label, int(saved.card["seed"]), setup, kind, agents, learned)
 
 
-def _require_registered(kept: SavedAgents) -> None:
+def _require_registered(saved: SavedAgents) -> None:
     try:
-        _ = kept.setup.entries
+        _ = saved.setup.entries
     except UnknownNameError as error:
-        lacking = f"{kept.label}, needs a plug-in; load it with --plugin FILE"
+        lacking = f"{saved.label}, needs a plug-in; load it with --plugin FILE"
         raise UnknownNameError(f"{lacking}: {error}") from error
 
 
@@ -189,18 +189,18 @@ def one_player(who: str | Path, game: GameChanges | None = None, **where: object
     return players(who, game, **where)[0]
 
 
-def _oracles(name: str, game: GameChanges, beside: Sequence[GameAgents]) -> Iterator[GameAgents]:
+def _oracles(name: str, game: GameChanges, trained: Sequence[GameAgents]) -> Iterator[GameAgents]:
     """Yield an oracle for the game of each of the trained agents; without these, for the requested game."""
-    if not beside:
+    if not trained:
         yield _oracle(name, *_usual_game(game))
     reasons: Counter[str] = Counter()
-    for player in beside:
+    for player in trained:
         try:
             yield _oracle(name, player.setup, player.distractor_kind)
         except InvalidSettingError as error:
             reasons[str(error)] += 1
     for reason, games in reasons.items():
-        log.warning("Left out: %s in %s of %s. %s", name, games, counted(len(beside), "game"), reason)
+        log.warning("Left out: %s in %s of %s. %s", name, games, counted(len(trained), "game"), reason)
 
 
 def _oracle(name: str, setup: GameTask, distractor_kind: str) -> GameAgents:

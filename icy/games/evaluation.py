@@ -79,9 +79,9 @@ def language_scores(
         languages: number of random languages per floor; a floor is the mean over them.
     """
     match = matching(spoken, unmatched)
-    found = {"cbm": match.value, **{name: float(match.details[name]) for name in (*RATES, *UNIQUE, *COUNTS)}}
+    scores = {"cbm": match.value, **{name: float(match.details[name]) for name in (*RATES, *UNIQUE, *COUNTS)}}
     for name, drawn_for in (("cbm_floor", "turn"), ("cbm_holistic", "phrase")):
-        found[name] = cbm_floor(spoken, drawn_for=drawn_for, languages=languages, unmatched=unmatched)["cbm"]
-    found["ami"] = ami(spoken.rules[:, None], spoken.tokens).value
-    found["topsim"] = similarity(spoken, topsim_of).value
-    return {name: found[name] for name in MEASURES}
+        scores[name] = cbm_floor(spoken, drawn_for=drawn_for, languages=languages, unmatched=unmatched)["cbm"]
+    scores["ami"] = ami(spoken.rules[:, None], spoken.tokens).value
+    scores["topsim"] = similarity(spoken, topsim_of).value
+    return {name: scores[name] for name in MEASURES}

@@ -54,7 +54,7 @@ class GameProgress:
     seconds: float = 0.0
 
 
-def evaluated(job: GameJob, runner: GameProgress, engine: str, updates: int) -> Outcome:
+def evaluate_replicate(job: GameJob, runner: GameProgress, engine: str, updates: int) -> Outcome:
     """Evaluate the best weights of a replicate, without the stack, and return the outcome."""
     setup, replicate = job.task, runner.replicate
     model = make_game_model(setup, replicate.seed)
@@ -67,12 +67,12 @@ def evaluated(job: GameJob, runner: GameProgress, engine: str, updates: int) -> 
     files = {place: said.to_lines().encode()}
     if job.keep_models:
         card = {"accuracy": accuracy, **scores, "best_step": runner.best_step}
-        files[job.model_file(replicate)] = packed_model(job, runner, updates, card)
+        files[job.model_file(replicate)] = pack_model(job, runner, updates, card)
     how = ("steps", updates, accuracy, runner.curve)
     return Outcome(replicate, *how, engine=engine, seconds=runner.seconds, extra=extra, files=files)
 
 
-def packed_model(job: GameJob, runner: GameProgress, updates: int, scores: Mapping[str, object]) -> bytes:
+def pack_model(job: GameJob, runner: GameProgress, updates: int, scores: Mapping[str, object]) -> bytes:
     """Return the best weights and their card as the content of a .safetensors file."""
     card = {
         "kind": job.kind,
@@ -112,33 +112,33 @@ def evaluate_agents(
         return play(who, turns, setup.turns.targets, purpose, learning.turns, learning.batch_size)
 
     test, seen = played(TEST), played(TEST_SEEN)
-    said, soft, topsim_of = test.spoken, math.nan, learning.topsim_of
+    spoken, soft, topsim_of = test.spoken, math.nan, learning.topsim_of
     if isinstance(agents, Learned):
         soft = played(TEST, replace(agents, sampling=True)).accuracy
     perceives = topsim_of != "embedding" or isinstance(agents, Learned)
     if topsim_of != "phrase" and perceives:
-        said = replace(said, objects=_objects(agents, turns, setup))
-    scores = language_scores(said, topsim_of if perceives else "phrase", learning.unmatched)
+        spoken = replace(spoken, objects=_objects(agents, turns, setup))
+    scores = language_scores(spoken, topsim_of if perceives else "phrase", learning.unmatched)
     if not perceives:
         scores["topsim"] = math.nan
     of_seen = {"seen_accuracy": seen.accuracy, "seen_cbm": matching(seen.spoken, learning.unmatched).value}
-    return {"accuracy": test.accuracy, "soft_accuracy": soft, **of_seen, **scores}, said
+    return {"accuracy": test.accuracy, "soft_accuracy": soft, **of_seen, **scores}, spoken
 
 
 def _objects(agents: Agents, turns: Turns, setup: GameTask) -> NDArray[np.float64]:
     """Return the vectors that topsim compares instead of phrases [turn, size]."""
-    world, found = setup.made_world, []
+    world, vectors = setup.made_world, []
     first = torch.tensor(world.first_concepts, dtype=torch.int64, device="cpu")
     for batch in batches(turns, TEST, setup.learning.turns, setup.learning.batch_size):
         if setup.learning.topsim_of == "embedding" and isinstance(agents, Learned):
-            found.append(agents.described(batch))
+            vectors.append(agents.describe(batch))
             continue
-        shown = batch.objects if batch.sender_objects is None else batch.sender_objects
-        targets = shown[0, 0, :, : setup.turns.targets].cpu() + first
-        found.append(torch.nn.functional.one_hot(targets, len(world.concepts)).double().sum(2).mean(1))
-    return torch.cat(found).double().cpu().numpy()
+        objects = batch.objects if batch.sender_objects is None else batch.sender_objects
+        targets = objects[0, 0, :, : setup.turns.targets].cpu() + first
+        vectors.append(torch.nn.functional.one_hot(targets, len(world.concepts)).double().sum(2).mean(1))
+    return torch.cat(vectors).double().cpu().numpy()
 
 
-def kept_model(setup: GameTask, seed: int, weights: dict[str, Tensor]) -> GameModel:
+def load_game_model(setup: GameTask, seed: int, weights: dict[str, Tensor]) -> GameModel:
     """Return agents with these weights. Errors as for `icy.training.weights.restore`."""
     return cast(GameModel, restore(make_game_model(setup, seed), weights, setup.model))

@@ -67,12 +67,12 @@ def cbm_floor(
         raise unknown("way to draw messages", drawn_for, DRAWN_FOR)
     count, size = words or spoken.unique_words, length or spoken.words.shape[1]
     rules = np.unique(spoken.rules, return_inverse=True)[1].ravel()
-    found = []
+    scores = []
     for language in range(languages):
-        said = random_words(len(spoken), size, count, language=language)
+        messages = random_words(len(spoken), size, count, language=language)
         if drawn_for == "phrase":
-            said = said[rules]
-        score = cbm(spoken.named, said, concepts="items", unmatched=unmatched)
-        found.append([score.value, *(score.details[name] for name in RATES)])
-    means = np.mean(found, 0).tolist() if found else [math.nan] * (1 + len(RATES))
+            messages = messages[rules]
+        score = cbm(spoken.named, messages, concepts="items", unmatched=unmatched)
+        scores.append([score.value, *(score.details[name] for name in RATES)])
+    means = np.mean(scores, 0).tolist() if scores else [math.nan] * (1 + len(RATES))
     return dict(zip(("cbm", *RATES), means, strict=True))

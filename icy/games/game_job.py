@@ -42,8 +42,8 @@ class GameJob(Job):
     @property
     def entries(self) -> list[Entry]:
         """World, perception, sender and receiver."""
-        found = list(self.task.entries.values())
-        return [*super().entries, *found, *(entry.cell for entry in found if entry.cell is not None)]
+        entries = list(self.task.entries.values())
+        return [*super().entries, *entries, *(entry.cell for entry in entries if entry.cell is not None)]
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -114,8 +114,8 @@ class GameJob(Job):
 
     def summary(self, record: Record) -> str:
         """Return the result of a training in a few words."""
-        found = cast("Choices", record)
+        scores = cast("Choices", record)
         return (
-            f"accuracy {found['accuracy']:.3f}, CBM {found['cbm']:.2f} (chance {found['cbm_floor']:.2f}) after "
-            f"{counted(found['steps'], 'update')}"
+            f"accuracy {scores['accuracy']:.3f}, CBM {scores['cbm']:.2f} (chance {scores['cbm_floor']:.2f}) after "
+            f"{counted(scores['steps'], 'update')}"
         )

@@ -25,15 +25,15 @@ from icy.training.learners import make_learner
 from icy.training.lockstep import Lockstep, in_groups
 
 from .evaluation import matching, similarity
-from .final import GameProgress, evaluated
+from .final import GameProgress, evaluate_replicate
 from .game_job import GameJob
 from .game_task import IMAGE_AXES, GameTask
 from .model import game_loss, make_game_model
 from .playing import looks, packed, spoken
 from .turns import TEST, TRAINING, VALIDATION, Turns
 
-RESUMED = tuple(f.name for f in fields(GameProgress) if f.name != "replicate")  # fields of each replicate in a checkpoint
-PEAK = 1.4  # peak memory / memory kept by a forward pass, of conv4 with batches of 2 to 8
+RESUMED = tuple(f.name for f in fields(GameProgress) if f.name != "replicate")  # fields of a replicate in a checkpoint
+PEAK = 1.4  # peak memory / memory kept by a forward pass; of conv4, batches of 2 to 8
 FINAL_PLAYS = 3  # evaluations of the final weights: held-out rules, seen ones, and relaxed messages
 SCORING = 2e-3  # seconds to score a turn of the last evaluation, on one core of a server
 FORWARD = 1 / 3  # time of a forward pass / time of an update
@@ -113,7 +113,7 @@ class GameStack(Lockstep):
                 self._evaluate(report)
                 self.save_if_due()
         for runner in self.runners:
-            yield evaluated(self.job, runner, self.learner.engine, self.updates)
+            yield evaluate_replicate(self.job, runner, self.learner.engine, self.updates)
 
     def _update(self, count: int) -> None:
         size = self.task.learning.batch_size
@@ -156,10 +156,10 @@ class GameStack(Lockstep):
         numbers: list[Tensor] = []
         for step in range(max(1, turns // size)):
             batch = self.turns.batch(purpose, step, 1, min(size, turns))
-            logits, _, said = self.learner.run(packed(batch)[0])[:3]
+            logits, _, message = self.learner.run(packed(batch)[0])[:3]
             is_target = self.labels(logits.shape[-2]).bool()
             right.append(((logits > 0) == is_target).flatten(1).sum(1))
-            words.append(said.cpu())
+            words.append(message.cpu())
             numbers.append(batch.numbers[0].cpu())
         total = sum(len(n[0]) for n in numbers) * self.labels(1).shape[-1]
         accuracy = (torch.stack(right).sum(0).double() / total).tolist()
@@ -167,8 +167,8 @@ class GameStack(Lockstep):
         return accuracy, [self._language(n, w) for n, w in rows]
 
     def _language(self, numbers: Tensor, words: Tensor) -> list[float]:
-        said = spoken(self.turns, numbers, words)
-        return [matching(said).value, similarity(said).value, said.unique_words]
+        language = spoken(self.turns, numbers, words)
+        return [matching(language).value, similarity(language).value, language.unique_words]
 
     def _diverged(self) -> Iterator[Outcome]:
         """End replicates with an infinite or NaN loss."""
@@ -196,10 +196,10 @@ class GameStack(Lockstep):
     def _resume(self) -> None:
         """Make the learner, and load the checkpoints, if any."""
         replicates = [runner.replicate for runner in self.runners]
-        found = self.checkpoints.resumed(replicates, self._make_learner, RESUMED)
-        self.learner, self.updates = found.learner, found.updates
-        if found.own:
-            self.runners = [GameProgress(r.replicate, **own) for r, own in zip(self.runners, found.own, strict=True)]
+        loaded = self.checkpoints.resumed(replicates, self._make_learner, RESUMED)
+        self.learner, self.updates = loaded.learner, loaded.updates
+        if loaded.own:
+            self.runners = [GameProgress(r.replicate, **own) for r, own in zip(self.runners, loaded.own, strict=True)]
 
 
 def seconds_per_update(job: GameJob, updates: int) -> float:

@@ -78,9 +78,9 @@ class GameTask:
 
     def config(self) -> Choices:
         """Return the task as JSON-compatible values, without the kind of distractors."""
-        found = asdict(self)
-        found["turns"].pop("distractor_kind")
-        return found
+        config = asdict(self)
+        config["turns"].pop("distractor_kind")
+        return config
 
     @property
     def model(self) -> str:
@@ -90,8 +90,8 @@ class GameTask:
     @property
     def words(self) -> int:
         """Width of a word of the sender: one symbol fewer if a symbol is reserved for the end."""
-        kept = self.learning.reserved_end and self.channel == "gs" and self.message_length > 1
-        return self.word_size - 1 if kept else self.word_size
+        reserved = self.learning.reserved_end and self.channel == "gs" and self.message_length > 1
+        return self.word_size - 1 if reserved else self.word_size
 
     def word_name(self, word: int) -> str:
         """Return a word as text: its digits for QT, otherwise its number."""
@@ -136,22 +136,22 @@ class GameTask:
         return {
             **{f"{one}.{n}": value for one in options for n, value in getattr(self, f"{one}_options").items()},
             **{name: getattr(self, name) for name in sizes if getattr(self, name) != getattr(usual, name)},
-            **({"perception": self.perception} if self.perception != usual_perception(self.made_world) else {}),
+            **({"perception": self.perception} if self.perception != default_perception(self.made_world) else {}),
             **{name: value for name, value in turns.items() if name not in shown},
             **differing(self.learning, usual.learning),
         }
 
 
-def usual_perception(world: World) -> str:
+def default_perception(world: World) -> str:
     """Return the name of the perception that suits a world: a convolutional one for images."""
     return "conv4" if len(world.shape) == IMAGE_AXES else "mlp"
 
 
-def usual_word_size(channel: str, concepts: int, levels: int = 2) -> int:
+def default_word_size(channel: str, concepts: int, levels: int = 2) -> int:
     """Return the width of a word that can name every concept: the fewest digits with QT, else as many symbols.
 
     Example:
-        >>> usual_word_size("gs", 50), usual_word_size("qt", 50), usual_word_size("qt", 17)
+        >>> default_word_size("gs", 50), default_word_size("qt", 50), default_word_size("qt", 17)
         (50, 6, 5)
     """
     if channel != "qt":

@@ -17,7 +17,7 @@ from icy.training.combinations import jobs_of_each
 from icy.training.job import Replicate
 
 from .game_job import GameJob
-from .game_task import GameTask, require_words, usual_perception, usual_word_size
+from .game_task import GameTask, default_perception, default_word_size, require_words
 from .presets import find_preset
 from .settings import GamesLearningSettings
 from .spec import GamesSpec
@@ -45,8 +45,8 @@ def _jobs(spec: GamesSpec) -> list[GameJob]:
     """Return the job of a spec that has one value per option."""
     preset, spec = str(spec.preset), with_preset(spec)
     task = _task(spec)
-    asked = names_in("distractor_kind", spec.distractor_kind, DISTRACTOR_KINDS)
-    kinds = dict.fromkeys(task.of_turns(kind).drawn_distractors for kind in asked)
+    options = names_in("distractor_kind", spec.distractor_kind, DISTRACTOR_KINDS)
+    kinds = dict.fromkeys(task.of_turns(kind).drawn_distractors for kind in options)
     for kind in kinds:  # raises if the world has no distractors of this kind
         Turns(task.made_world, task.of_turns(kind), [0]).batch("training", 0, 1, 1)
     count = sum(weights.numel() for weights in require_fitting_parts(task).parameters())
@@ -91,14 +91,14 @@ def _task(spec: GamesSpec) -> GameTask:
         turns=turns,
         channel=channel,
         channel_options=dict(spec.channel_options),
-        word_size=cast("int | None", spec.word_size) or usual_word_size(channel, len(made.concepts), levels),
+        word_size=cast("int | None", spec.word_size) or default_word_size(channel, len(made.concepts), levels),
         message_length=cast("int | None", spec.message_length) or turns.rule_length,
         sender=registry.get(str(spec.sender), SIDES[0]).name,
         receiver=registry.get(str(spec.receiver), SIDES[1]).name,
         perception=_perception(spec.perception, made),
         learning=GamesLearningSettings(**checked(GamesLearningSettings, spec.settings, "setting of games")),
         steps=whole_number("number of updates", spec.steps),
-        sender_sees=_one_of("sender_sees", spec.sender_sees, ("targets", "both")),
+        sender_sees=_one_of("value of sender_sees", spec.sender_sees, ("targets", "both")),
         sender_hidden=whole_number("hidden size of the sender", spec.sender_hidden),
         receiver_hidden=whole_number("hidden size of the receiver", spec.receiver_hidden),
         sender_options=dict(spec.sender_options),
@@ -110,23 +110,23 @@ def _task(spec: GamesSpec) -> GameTask:
 
 
 def _turns(spec: GamesSpec) -> TurnSettings:
-    given = checked(TurnSettings, spec.game, "setting of turns", OWN_OPTIONS)
+    settings = checked(TurnSettings, spec.game, "setting of turns", OWN_OPTIONS)
     targets = cast(int, spec.targets)
     count = targets if spec.distractors is None else whole_number("number of distractors", spec.distractors)
-    return TurnSettings(rule_length=cast(int, spec.rule_length), targets=targets, distractors=count, **given)
+    return TurnSettings(rule_length=cast(int, spec.rule_length), targets=targets, distractors=count, **settings)
 
 
-def _one_of(what: str, given: str, known: Iterable[str]) -> str:
-    if given not in known:
-        raise unknown(what, given, list(known))
-    return given
+def _one_of(kind: str, name: str, known: Iterable[str]) -> str:
+    if name not in known:
+        raise unknown(kind, name, list(known))
+    return name
 
 
-def _check_options(given: Fields, channel: str) -> None:
-    for name in given:
+def _check_options(options: Fields, channel: str) -> None:
+    for name in options:
         if name not in options_of(channel):
             raise unknown(f"attribute of the channel '{channel}'", name, list(options_of(channel)))
 
 
-def _perception(given: str | None, world: World) -> str:
-    return registry.get(usual_perception(world) if given is None else given, PERCEPTION).name
+def _perception(name: str | None, world: World) -> str:
+    return registry.get(default_perception(world) if name is None else name, PERCEPTION).name

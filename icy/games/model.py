@@ -76,16 +76,16 @@ class GameModel(nn.Module):
         """
         turns = self.task.turns
         count = turns.targets + turns.distractors
-        shown = self._some(objects, 0, count)
-        candidates = shown if turns.same_objects else self._some(objects, count, count)
-        described = self.described(shown).unsqueeze(-2)
+        shown = self._slice(objects, 0, count)
+        candidates = shown if turns.same_objects else self._slice(objects, count, count)
+        described = self.describe(shown).unsqueeze(-2)
         with self._sampling(keys):
             noise = current_noise(objects.device) if self.training or keys is not None else None
-            scores = self._by(self.sender, described, noise)
+            scores = self._run_part(self.sender, described, noise)
             message = self.channel.message(scores, noise)
-        wanted = self._by(self.receiver, message).squeeze(-2)
+        target_vector = self._run_part(self.receiver, message).squeeze(-2)
         # Not a matrix product: its last bits could depend on the number of replicates.
-        logits = (self._seen(self.receiver_sees, candidates) * wanted.unsqueeze(-2)).sum(-1)
+        logits = (self._perceive(self.receiver_sees, candidates) * target_vector.unsqueeze(-2)).sum(-1)
         sent = self.channel.as_sent(scores)
         return logits, sent, self.channel.words(message), self.channel.extra_loss(sent)
 
@@ -101,38 +101,40 @@ class GameModel(nn.Module):
             yield
         self.sender.train(before)
 
-    def described(self, shown: Objects) -> Float[Tensor, "*stack turn size"]:
+    def describe(self, shown: Objects) -> Float[Tensor, "*stack turn size"]:
         """Return the sender's embedding of a turn: the mean of its targets, and of its distractors if it sees them."""
         targets = self.task.turns.targets
         if self.task.sender_sees == "targets":
-            return self._seen(self.sender_sees, self._some(shown, 0, targets)).mean(-2)
-        seen = self._seen(self.sender_sees, shown)
+            return self._perceive(self.sender_sees, self._slice(shown, 0, targets)).mean(-2)
+        seen = self._perceive(self.sender_sees, shown)
         return torch.cat([seen[..., :targets, :].mean(-2), seen[..., targets:, :].mean(-2)], -1)
 
-    def _by(self, part: nn.Module, given: Tensor, noise: Noise | None = None) -> Tensor:
+    def _run_part(self, part: nn.Module, inputs: Tensor, noise: Noise | None = None) -> Tensor:
         """Return the output of a part; in a stack, by vmap unless the part broadcasts itself."""
         stacked = next(self.parameters()).dim() > self.own_axes
         if not stacked or getattr(part, "broadcasts", False):
-            alone: Tensor = part(given)
+            alone: Tensor = part(inputs)
             return alone
 
-        def of_one(parameters: dict[str, Tensor], key: Tensor | None, given: Tensor) -> Tensor:
+        def of_one(parameters: dict[str, Tensor], key: Tensor | None, own_inputs: Tensor) -> Tensor:
             with drawing_from(None if key is None else Noise(key)):
-                found: Tensor = functional_call(part, parameters, (given,))
-            return found
+                output: Tensor = functional_call(part, parameters, (own_inputs,))
+            return output
 
         keys = None if noise is None else noise.keys
-        together: Tensor = vmap(of_one, (0, None if keys is None else 0, 0))(dict(part.named_parameters()), keys, given)
+        axes = (0, None if keys is None else 0, 0)
+        together: Tensor = vmap(of_one, axes)(dict(part.named_parameters()), keys, inputs)
         return together
 
-    def _some(self, objects: Tensor, first: int, count: int) -> Tensor:
+    def _slice(self, objects: Tensor, first: int, count: int) -> Tensor:
         return objects.narrow(-self.axes - 1, first, count)
 
-    def _seen(self, perception: nn.Module, objects: Tensor) -> Tensor:
+    def _perceive(self, perception: nn.Module, objects: Tensor) -> Tensor:
         turn, each = -self.axes - 2, -self.axes - 1
-        vectors = self._by(perception, objects.flatten(turn, each))
-        found: Tensor = vectors.unflatten(-2, (objects.shape[turn], objects.shape[each]))  # type: ignore[no-untyped-call]
-        return found
+        vectors = self._run_part(perception, objects.flatten(turn, each))
+        sizes = objects.shape[turn], objects.shape[each]
+        rows: Tensor = vectors.unflatten(-2, sizes)  # type: ignore[no-untyped-call]
+        return rows
 
 
 def make_game_model(task: GameTask, seed: int) -> GameModel:

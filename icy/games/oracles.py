@@ -25,10 +25,10 @@ TABLE_SEED = 0
 MOST_MESSAGES = 2**62  # of a holistic language; they are numbered
 
 
-def obeying(demanded: Demanded, batch: TurnBatch) -> Bool[Tensor, "*stack turn candidate"]:
+def match_candidates(demanded: Demanded, batch: TurnBatch) -> Bool[Tensor, "*stack turn candidate"]:
     """Return which candidates have the demanded values."""
-    wanted = demanded[..., None, :]
-    return ((wanted == FREE) | (wanted == batch.objects[0, 0])).all(-1)
+    values = demanded[..., None, :]
+    return ((values == FREE) | (values == batch.objects[0, 0])).all(-1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,23 +49,23 @@ class Ideal:
     length: int | None = None
 
     def __post_init__(self) -> None:
-        said = self.rules.length if self.known is None else self.known
-        if self.length is not None and self.length < said:
+        needed = self.rules.length if self.known is None else self.known
+        if self.length is not None and self.length < needed:
             raise InvalidSettingError(
-                f"The ideal language needs a word for each of {counted(said, 'concept')}, and a message has "
+                f"The ideal language needs a word for each of {counted(needed, 'concept')}, and a message has "
                 f"{self.length}."
             )
 
     def play(self, batch: TurnBatch) -> Answers:
         """Play turns; the listener chooses the candidates that have all concepts of the message."""
         words = self.words(batch.rules[0, 0])
-        return Answers(words, obeying(self.understood(words), batch))
+        return Answers(words, match_candidates(self.understood(words), batch))
 
     def words(self, demanded: Demanded) -> Integer[Tensor, "*stack turn length"]:
         """Return the numbers of the demanded concepts."""
         first = torch.tensor(self.rules.world.first_concepts, device=demanded.device, dtype=torch.int64)
-        told = (demanded + first)[demanded != FREE].view(*demanded.shape[:-1], self.rules.length)
-        return told[..., : self.known]
+        words = (demanded + first)[demanded != FREE].view(*demanded.shape[:-1], self.rules.length)
+        return words[..., : self.known]
 
     def understood(self, words: Integer[Tensor, "*stack turn length"]) -> Demanded:
         """Return the values in each message; FREE for attributes without a value."""
@@ -74,8 +74,8 @@ class Ideal:
             [a for a, size in enumerate(sizes) for _ in range(size)], device=words.device, dtype=torch.int64
         )
         value = torch.tensor([v for size in sizes for v in range(size)], device=words.device, dtype=torch.int64)
-        found = torch.full((*words.shape[:-1], len(sizes)), FREE, device=words.device, dtype=torch.int64)
-        return found.scatter(-1, attribute[words], value[words])
+        values = torch.full((*words.shape[:-1], len(sizes)), FREE, device=words.device, dtype=torch.int64)
+        return values.scatter(-1, attribute[words], value[words])
 
 
 class Holistic:
@@ -95,12 +95,12 @@ class Holistic:
             raise InvalidSettingError(
                 f"There are {base**length} messages of {length} words, too few for {rules.count} rules."
             )
-        told = min(length, int(math.log(MOST_MESSAGES, base)))  # words that distinguish rules; the others are random
+        distinct = min(length, int(math.log(MOST_MESSAGES, base)))  # words that distinguish rules; others are random
         draws = stream(TABLE_SEED, "games", "holistic")
-        numbers = draws.choice(base**told, rules.count, replace=False)
-        self._places = base ** np.arange(told - 1, -1, -1)
+        numbers = draws.choice(base**distinct, rules.count, replace=False)
+        self._places = base ** np.arange(distinct - 1, -1, -1)
         words = numbers[:, None] // self._places % base
-        rest = draws.integers(base, size=(rules.count, length - told))
+        rest = draws.integers(base, size=(rules.count, length - distinct))
         self.rules, self.table = rules, torch.from_numpy(np.concatenate([words, rest], 1))
         order = np.argsort(numbers)
         self._sorted, self._rule = torch.from_numpy(numbers[order]), torch.from_numpy(order)
@@ -110,7 +110,7 @@ class Holistic:
         words = self.table[batch.numbers[0, 0].cpu()]
         numbers = (words[..., : len(self._places)] * torch.from_numpy(self._places)).sum(-1)
         found = self._rule[torch.searchsorted(self._sorted, numbers)]
-        return Answers(words, obeying(self.rules.table[found.to(self.rules.table.device)], batch))
+        return Answers(words, match_candidates(self.rules.table[found.to(self.rules.table.device)], batch))
 
 
 @dataclass(frozen=True, eq=False)

@@ -56,9 +56,9 @@ class Learned:
         return Answers(words, logits > 0)
 
     @torch.no_grad()
-    def described(self, batch: TurnBatch) -> Float[Tensor, "turn size"]:
+    def describe(self, batch: TurnBatch) -> Float[Tensor, "turn size"]:
         """Return the sender's embedding of each turn."""
-        found: Tensor = self.model.described(looks(packed(batch)[0, 0], self.world))
+        found: Tensor = self.model.describe(looks(packed(batch)[0, 0], self.world))
         return found
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from icy.records.record import Record
 from icy.training.cards import SavedModel
 
-from .final import kept_model
+from .final import load_game_model
 from .game_job import GameJob
 from .game_task import GameTask
 from .model import GameModel
@@ -21,7 +21,7 @@ from .model import GameModel
 def model_of_record(record: Record, weights: Mapping[str, Tensor]) -> GameModel:
     """Return the trained agents of a record. Errors as for `icy.training.weights.restore`."""
     setup = GameTask.of_config(record["config"]["settings"]["setup"])
-    return kept_model(setup, record["seed"], dict(weights))
+    return load_game_model(setup, record["seed"], dict(weights))
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class SavedAgents(SavedModel):
         Raises:
             StoreError: the file is damaged, or was written by another version.
         """
-        return kept_model(self.setup if setup is None else setup, self.card["seed"], self.weights())
+        return load_game_model(self.setup if setup is None else setup, self.card["seed"], self.weights())
 
 
 def kept_agents(path: str | Path, **where: Any) -> list[SavedAgents]:

@@ -15,7 +15,7 @@ from .game_task import IMAGE_AXES
 from .playing import batches
 from .turns import TEST, TurnBatch
 
-UNREAD = "-"  # shown for a word without a matched concept
+UNMATCHED_WORD = "-"  # shown for a word without a matched concept
 
 
 @dataclass(frozen=True)
@@ -24,24 +24,24 @@ class ShownTurn:
 
     Attributes:
         rule: the rule of the targets.
-        said: the words of the message.
-        read: the concept that best matches each word in the whole language, or UNREAD.
-        found: number of chosen targets, and number of targets.
-        mistaken: number of chosen distractors, and number of distractors.
+        words: the words of the message.
+        concepts: the concept that best matches each word in the whole language, or UNMATCHED_WORD.
+        chosen_targets: number of chosen targets, and number of targets.
+        chosen_distractors: number of chosen distractors, and number of distractors.
     """
 
     rule: str
-    said: Sequence[str]
-    read: Sequence[str]
-    found: tuple[int, int]
-    mistaken: tuple[int, int]
+    words: Sequence[str]
+    concepts: Sequence[str]
+    chosen_targets: tuple[int, int]
+    chosen_distractors: tuple[int, int]
 
     def lines(self, number: int) -> list[str]:
         """Return the turn as lines of text."""
         return [
             f"turn {number}: {self.rule}",
-            f"  said: {' '.join(self.said)}, which reads best as {', '.join(self.read)}",
-            "  chosen: {} of {} targets, {} of {} distractors".format(*self.found, *self.mistaken),
+            f"  message: {' '.join(self.words)} (best matching concepts: {', '.join(self.concepts)})",
+            "  chosen: {} of {} targets, {} of {} distractors".format(*self.chosen_targets, *self.chosen_distractors),
         ]
 
 
@@ -51,17 +51,17 @@ def show_turns(player: GameAgents, count: int) -> list[ShownTurn]:
     name = player.setup.word_name
     translation = matching(spoken, name=name).details["translation"]
     concepts = dict(zip(translation["word"], translation["concept"], strict=True))
-    found: list[ShownTurn] = []
+    shown: list[ShownTurn] = []
     targets, distractors = player.setup.turns.targets, player.setup.turns.distractors
     for batch in _first(player, count):
         answers = player.agents.play(batch)
-        for rule, words, chosen in zip(batch.numbers[0, 0].tolist(), answers.words, answers.chosen, strict=True):
-            said = [name(word) for word in words.tolist()]
+        for rule, message, chosen in zip(batch.numbers[0, 0].tolist(), answers.words, answers.chosen, strict=True):
+            words = [name(word) for word in message.tolist()]
             right, wrong = int(chosen[:targets].sum()), int(chosen[targets:].sum())
-            read = [concepts.get(word, UNREAD) for word in said]
-            turn = player.turns.rules.name(rule)
-            found.append(ShownTurn(turn, said, read, (right, targets), (wrong, distractors)))
-    return found[:count]
+            meanings = [concepts.get(word, UNMATCHED_WORD) for word in words]
+            text = player.turns.rules.name(rule)
+            shown.append(ShownTurn(text, words, meanings, (right, targets), (wrong, distractors)))
+    return shown[:count]
 
 
 def _first(player: GameAgents, count: int) -> list[TurnBatch]:

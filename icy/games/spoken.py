@@ -39,10 +39,10 @@ class Spoken:
     def __post_init__(self) -> None:
         counts = {len(self.rules), len(self.phrases), len(self.words)}
         if len(counts) > 1 or not counts.pop():
-            raise InvalidSettingError("There must be at least one turn, and every turn has one rule and one message.")
+            raise InvalidSettingError("There must be at least one turn; every turn has one rule and one message.")
         if self.phrases.shape[1] != len(self.concepts):
             raise InvalidSettingError(
-                f"Every concept needs a name; there are {self.phrases.shape[1]} concepts and {len(self.concepts)} names."
+                f"Every concept has a name; there are {self.phrases.shape[1]} concepts and {len(self.concepts)} names."
             )
 
     def __len__(self) -> int:

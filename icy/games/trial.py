@@ -35,15 +35,15 @@ def require_fitting_parts(task: GameTask) -> GameModel:
     for side in SIDES:
         _require_gradient(getattr(model, side), side, task)
     objects = torch.rand(TURNS, *task.made_world.shape, dtype=torch.float32, device="cpu")
-    seen = _tried(f"{PERCEPTION}/{task.perception}", model.sender_sees, objects, (task.sender_hidden,))
+    seen = _checked_output(f"{PERCEPTION}/{task.perception}", model.sender_sees, objects, (task.sender_hidden,))
     name = registry.get(task.sender, "sender").qualified
     described = torch.cat([seen] * task.parts, -1).unsqueeze(-2)
     takes = f"the input of a sender is weights over values, of shape {tuple(described.shape)}"
-    scores = _tried(name, model.sender, described, (task.message_length, task.words + 1), takes)
+    scores = _checked_output(name, model.sender, described, (task.message_length, task.words + 1), takes)
     name = registry.get(task.receiver, "receiver").qualified
     message = model.channel.message(scores, None)
     takes = f"the input of a receiver is weights over symbols, of shape {tuple(message.shape)}"
-    _tried(name, model.receiver, message, (1, task.receiver_hidden), takes)
+    _checked_output(name, model.receiver, message, (1, task.receiver_hidden), takes)
     return model
 
 
@@ -61,14 +61,14 @@ def _require_gradient(model: nn.Module, side: str, task: GameTask) -> None:
         raise IncompatibleError(f"{name} stores examples and does not learn by gradient; it cannot play.")
 
 
-def _tried(name: str, part: nn.Module, given: Tensor, expected: tuple[int, ...], takes: str = "") -> Tensor:
+def _checked_output(name: str, part: nn.Module, inputs: Tensor, expected: tuple[int, ...], takes: str = "") -> Tensor:
     """Return the output of a part; raise an error if it fails or its output has the wrong shape per turn."""
     try:
-        found: Tensor = part(given)
+        output: Tensor = part(inputs)
     except Exception as error:
-        told = takes or f"its input is objects of shape {tuple(given.shape)}"
+        requirement = takes or f"its input is objects of shape {tuple(inputs.shape)}"
         why = str(error).strip().partition("\n")[0].rstrip(".")
-        raise IncompatibleError(f"{name} cannot play: {told}, and it failed ({why}).") from error
-    if tuple(found.shape) != (TURNS, *expected):
-        raise IncompatibleError(f"{name} has an output of shape {tuple(found.shape)}, not {(TURNS, *expected)}.")
-    return found
+        raise IncompatibleError(f"{name} cannot play: {requirement}, and it failed ({why}).") from error
+    if tuple(output.shape) != (TURNS, *expected):
+        raise IncompatibleError(f"{name} has an output of shape {tuple(output.shape)}, not {(TURNS, *expected)}.")
+    return output

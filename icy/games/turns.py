@@ -1,8 +1,8 @@
 """Turns of the multi-target games, drawn in batches for several replicates at once.
 
 A turn has a rule, T objects that obey it, and D objects that do not (CBM24, section 2). Every draw is a hash of the
-training seed, the purpose, the index of the turn, and the index of the object in its turn. So turns do not depend on earlier
-steps. They are the same on every device, and for a replicate alone or in a stack.
+training seed, the purpose, the index of the turn, and the index of the object in its turn. So turns do not depend on
+earlier steps. They are the same on every device, and for a replicate alone or in a stack.
 """
 
 from collections.abc import Sequence

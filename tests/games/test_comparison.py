@@ -84,7 +84,7 @@ def test_baselines_play_every_game_of_the_agents_once(monkeypatch: pytest.Monkey
     ("name", "agents", "why"),
     [
         ("ideal", beside(message_length=1), "a word for each of 2 concepts, and a message has 1"),
-        ("holistic", beside(message_length=1), "There are 12 messages of 1 words, and 48 rules"),
+        ("holistic", beside(message_length=1), "There are 12 messages of 1 words, too few for 48 rules"),
         ("random", beside("groups", rules="formulas", rule_length=1), "conjunctions of concepts"),
     ],
 )
@@ -146,11 +146,11 @@ def test_turns_are_shown_in_words() -> None:
     player = one_player("ideal", GameChanges(turns={"rule_length": 2, "targets": 4}))
     first, second = show_turns(player, 2)
     words = [concept.strip() for concept in first.rule.split("and")]
-    assert list(first.read) == words
-    assert (first.found, first.mistaken) == ((4, 4), (0, 4))
+    assert list(first.concepts) == words
+    assert (first.chosen_targets, first.chosen_distractors) == ((4, 4), (0, 4))
     assert first.lines(1) == [
         f"turn 1: {first.rule}",
-        f"  said: {' '.join(first.said)}, which reads best as {', '.join(words)}",
+        f"  message: {' '.join(first.words)} (best matching concepts: {', '.join(words)})",
         "  chosen: 4 of 4 targets, 0 of 4 distractors",
     ]
     assert second.rule != first.rule

@@ -60,7 +60,7 @@ def test_phrases_of_unlike_lengths_are_compared_by_their_angle() -> None:
 
 def test_objects_stand_in_for_phrases() -> None:
     spoken = said([[0], [1], [2]], [[1], [2], [3]])
-    with pytest.raises(InvalidSettingError, match="only phrases and messages are there"):
+    with pytest.raises(InvalidSettingError, match="only phrases are given"):
         similarity(spoken, "targets")
     objects = np.array([[1.0, 0.1], [0.9, 0.2], [0.1, 1.0]])
     alike = replace(said([[0], [1], [2]], [[1], [1], [2]]), objects=objects)

@@ -10,7 +10,7 @@ from icy.core.errors import IcyError
 from icy.experiments.plan import make_plan
 from icy.experiments.sweep import make_sweep, sweep_spec
 from icy.games.game_job import GameJob
-from icy.games.game_task import GameTask, usual_word_size
+from icy.games.game_task import GameTask, default_word_size
 from icy.games.jobs import game_jobs
 from icy.games.presets import PRESETS, find_preset
 from icy.games.spec import GamesSpec
@@ -42,7 +42,7 @@ def test_the_usual_game_is_that_of_the_paper() -> None:
     ("channel", "concepts", "width"), [("gs", 17, 17), ("qt", 17, 5), ("qt", 50, 6), ("qt", 64, 6)]
 )
 def test_words_are_enough_for_all_concepts(channel: str, concepts: int, width: int) -> None:
-    assert usual_word_size(channel, concepts) == width
+    assert default_word_size(channel, concepts) == width
 
 
 @pytest.mark.slow
@@ -138,11 +138,11 @@ def test_presets_have_names_and_reasons() -> None:
         ({"settings": {"topsim_of": "phrases"}}, "did you mean phrase"),
         ({"channel_options": {"tau": 1}}, "No attribute of the channel 'qt' is called 'tau'"),
         ({"world_options": {"values": 1}}, "number of values"),
-        ({"sender_sees": "all"}, "what a sender sees"),
+        ({"sender_sees": "all"}, "No value of sender_sees is called 'all'"),
         ({"perception": "conv5"}, "did you mean conv4"),
         ({"preset": "publishe"}, "did you mean published"),
-        ({"word_size": 1, "channel": "gs"}, "choice of words"),
-        ({"word_size": 2, "channel": "gs", "preset": "published", "rule_length": 4}, "choice of words"),
+        ({"word_size": 1, "channel": "gs"}, "at least two different words"),
+        ({"word_size": 2, "channel": "gs", "preset": "published", "rule_length": 4}, "at least two different words"),
         ({"targets": 0}, "targets"),
         ({"steps": 0}, "number of updates"),
         ({"world": ()}, "world has no value"),

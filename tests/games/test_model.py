@@ -82,7 +82,7 @@ def test_a_sender_that_sees_targets_alone_says_the_same_whatever_the_distractors
     other = torch.cat([objects(4)[:, :3].flip(1), objects(4, seed=1)[:, 3:]], 1)
     for sees, same in (("targets", True), ("both", False)):
         model = make_game_model(replace(SETUP, sender_sees=sees), 1)  # type: ignore[arg-type]
-        found, again = (model.described(seen) for seen in (objects(4), other))
+        found, again = (model.describe(seen) for seen in (objects(4), other))
         assert torch.allclose(found, again) is same
         assert model.sender.space.values == (8 if same else 16)
         assert played(model, other)[0].shape == (4, 5)
@@ -92,13 +92,13 @@ def test_both_prototypes_stand_one_after_the_other() -> None:
     model, seen = make_game_model(replace(SETUP, sender_sees="both"), 1), objects(4)
     vectors = model.sender_sees(seen.flatten(0, 1)).unflatten(0, (4, 5))
     expected = torch.cat([vectors[:, :3].mean(1), vectors[:, 3:].mean(1)], -1)
-    torch.testing.assert_close(model.described(seen), expected)
+    torch.testing.assert_close(model.describe(seen), expected)
 
 
 def test_agents_may_see_different_objects() -> None:
     setup = replace(SETUP, turns=replace(SETUP.turns, same_objects=False))
     model, seen = make_game_model(setup, 1), objects(4, setup=setup)
-    assert torch.equal(model.described(seen[:, :5]), make_game_model(SETUP, 1).described(seen[:, :5]))
+    assert torch.equal(model.describe(seen[:, :5]), make_game_model(SETUP, 1).describe(seen[:, :5]))
     mixed = torch.cat([seen[:, :5], seen[:, :5]], 1)
     assert torch.equal(played(model, mixed)[0], played(make_game_model(SETUP, 1), seen[:, :5])[0])
     changed = torch.cat([seen[:, :5], seen[:, 5:].flip(1)], 1)

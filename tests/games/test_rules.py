@@ -170,7 +170,7 @@ def test_nothing_is_held_out_where_every_concept_has_one_rule() -> None:
 
 def test_shares_that_are_too_small_or_too_large_are_refused() -> None:
     rules = Rules.of(SHAPE, 4)
-    with pytest.raises(InvalidSettingError, match=r"With 1 of 270 rules held out.*hold out 6 to 264, a share of"):
+    with pytest.raises(InvalidSettingError, match=r"With 1 of 270 rules held out.*hold out 6 to 264 rules, a share of"):
         rules.split(0.001)
     with pytest.raises(InvalidSettingError, match="With 268 of 270 rules held out"):
         rules.split(0.99)
@@ -191,7 +191,7 @@ def test_the_usual_share_works_in_every_world(attributes: int, values: int, data
 
 
 def test_impossible_rules_are_refused() -> None:
-    with pytest.raises(InvalidSettingError, match=r"demands 5 values of different attributes.* has 4 attributes"):
+    with pytest.raises(InvalidSettingError, match=r"length 5 needs 5 attributes.* has 4 attributes"):
         Rules.of(SHAPE, 5)
     with pytest.raises(InvalidSettingError, match=r"25,200,000 rules of length 5.*at most 1,000,000"):
         Rules.of(make_world("thing", attributes=10), 5)

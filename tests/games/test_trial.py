@@ -75,13 +75,13 @@ def test_channels_through_which_gradients_pass(channel: str) -> None:
 @pytest.mark.parametrize(
     ("change", "error", "said"),
     [
-        ({"channel": "discr"}, InvalidSettingError, "do not pass through 'discr'; choose the channel gs, qt, cb, "),
+        ({"channel": "discr"}, InvalidSettingError, "through the channel 'discr'.*choose the channel gs, qt, cb, "),
         ({"channel": "qt", "word_size": 65}, InvalidSettingError, "more than can be numbered in 64 bits"),
-        ({"sender": "HierSampling:GRU"}, IncompatibleError, "works in the representation discr alone"),
+        ({"sender": "HierSampling:GRU"}, IncompatibleError, "works with the representation discr only"),
         ({"sender": "Hashtable"}, IncompatibleError, "sender/Hashtable stores examples.*cannot play"),
         ({"receiver": "kNN"}, IncompatibleError, "receiver/kNN stores examples.*cannot play"),
-        ({"sender": "embedded"}, IncompatibleError, r"embedded cannot play: .* takes weights over values, \(2, 1, 8\)"),
-        ({"perception": "wide"}, IncompatibleError, r"perception/wide puts out the shape \(2, 9\), not \(2, 8\)"),
+        ({"sender": "embedded"}, IncompatibleError, r"embedded cannot play: .* weights over values, of shape \(2, 1, 8\)"),
+        ({"perception": "wide"}, IncompatibleError, r"perception/wide has an output of shape \(2, 9\), not \(2, 8\)"),
         ({"perception": "conv4"}, IncompatibleError, "not objects of shape"),
         ({"perception": "convv4"}, IcyError, "did you mean conv4.*icy list perceptions"),
     ],

@@ -28,11 +28,11 @@ def make_world(name: str, *, bank: int = 0, **options: Any) -> World:
         >>> make_world("thing", attributes=2, values=3).concepts
         ('1.1', '1.2', '1.3', '2.1', '2.2', '2.3')
     """
-    world = made_of(registry.get(name, WORLD), **options)
+    world = make_from_entry(registry.get(name, WORLD), **options)
     return Bank(world, bank) if bank else world
 
 
-def made_of(entry: Entry, **options: Any) -> World:
+def make_from_entry(entry: Entry, **options: Any) -> World:
     """Make the world of a registry entry; see `make_world`."""
     made = entry.create(**options)
     if not isinstance(made, World):

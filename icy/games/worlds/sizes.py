@@ -64,7 +64,7 @@ class PublishedSizes:
     """Sizes of Mu & Goodman's generator, in whole pixels. The shape of small figures is not always recognizable.
 
     Circles have a radius of 2 to 7, squares and triangles a side of 4 to 9. The first axis of an ellipse and the first
-    side of a rectangle are drawn from these ranges. The second is at least 1.5 times as long; if this exceeds the range,
+    side of a rectangle are drawn from these ranges. The second is at least 1.5 times as long; if this is out of range,
     it is shorter by the same factor. Then the two are swapped with probability 1/2. Figures are rotated by 0 to 89
     whole degrees.
     """

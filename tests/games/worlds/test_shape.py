@@ -149,7 +149,7 @@ def test_what_cannot_be_is_refused() -> None:
         make_world("shape", sizes="publised")
     with pytest.raises(InvalidSettingError, match="canvas must be a whole number, at least 16"):
         make_world("shape", canvas=8)
-    with pytest.raises(InvalidSettingError, match="cells of 5 positions across are too small"):
+    with pytest.raises(InvalidSettingError, match="With 5 positions across, the cells are too small"):
         make_world("shape", positions=5)
     with pytest.raises(InvalidSettingError, match=r"noise of colours must be a number, at least 0 and at most 0\.1"):
         make_world("shape", noise=1)

@@ -79,7 +79,7 @@ def test_eval_compares_oracles_by_default() -> None:
 def test_show_says_what_was_said(folder: Path, tmp_path: Path) -> None:
     done = icy("games", "show", folder, "--where", "seed=123", "--turns", "2", "--save", tmp_path / "turns.png")
     assert done.exit_code == 0, done.output
-    assert done.output.count("which reads best as") == 2
+    assert done.output.count("best matching concepts: ") == 2
     assert (tmp_path / "turns.png").stat().st_size > 5000
     several = icy("games", "show", folder)
     assert "say which, as in seed=123" in several.output
