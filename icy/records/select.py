@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from .load import Column
 
-NOTHING = ("", "none", "null", "nan", "na", "<na>")  # values for which rows without one are selected
+NOTHING = ("", "none", "null", "nan", "na", "<na>")  # values that select rows without a value
 
 
 def select(
@@ -32,19 +32,19 @@ def select(
     grammars: Sequence[str] = (),
     where: Options | None = None,
 ) -> Any:
-    """Select some results; return what was given: a ProbeResult, records, or a long table.
+    """Select results. Return the same type as the input: a ProbeResult, records, or a long table.
 
-    They are in the order of the models that are named, if any are.
+    If models are named, the selected results are in the order of their names.
 
     Args:
         results: a ProbeResult or a long table.
-        models: names or wildcards of models, with or without their side; none are all.
-        grammars: the same of grammars.
-        where: columns of the long table, or SYNONYMS of them, and the value or values that each may have.
+        models: names or wildcards of models, with or without their side; empty selects all models.
+        grammars: names or wildcards of grammars; empty selects all grammars.
+        where: accepted values by column of the long table, or by SYNONYMS of columns.
 
     Raises:
-        UnknownNameError: a pattern or a value that fits nothing, or a column that there is not.
-        InvalidSettingError: nothing fits all of them.
+        UnknownNameError: a pattern or value matches no results, or a column does not exist.
+        InvalidSettingError: no result matches all choices.
 
     Example:
         >>> import pandas as pd
@@ -68,7 +68,7 @@ def select(
     for column, value in (where or {}).items():
         keep &= _equal(long, column, value)
     if not keep.any():
-        raise InvalidSettingError("Each of these choices fits some results, and all together none: leave one out.")
+        raise InvalidSettingError("Each of these choices matches results, but no result matches all; leave one out.")
     places: list[int] = keep.to_numpy().nonzero()[0].tolist()
     if models:
         names_of = long["model"].astype(str).tolist()
@@ -81,7 +81,7 @@ def select(
 
 
 def _matching(what: str, patterns: Sequence[str], names: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the names that match one of the patterns; all if there are none."""
+    """Return the names that match one of the patterns; all names if there are no patterns."""
     found: list[str] = [] if patterns else list(names)
     for pattern in words(patterns):
         wanted = {pattern.lower(), canonical(pattern).lower()}
@@ -98,7 +98,7 @@ def _equal(long: pd.DataFrame, column: str, value: object) -> pd.Series[bool]:
     if column not in long:
         raise unknown("column of results", column, [name for name in (*ROW, "side", "seed", "measure") if name in long])
     if (whole := _equal_to(long[column], value)).any():
-        return whole  # also of a text with commas, such as settings
+        return whole  # for example the text of settings, which has commas
     each = {part: _equal_to(long[column], part) for part in words(value) or [str(value)]}
     for part, equal in each.items():
         if not equal.any():
@@ -108,7 +108,7 @@ def _equal(long: pd.DataFrame, column: str, value: object) -> pd.Series[bool]:
 
 
 def _equal_to(values: Column, value: object) -> pd.Series[bool]:
-    """Return which rows of a column have one value."""
+    """Return which rows of a column have a value."""
     import pandas as pd
 
     text = str(value).lower()
@@ -116,6 +116,6 @@ def _equal_to(values: Column, value: object) -> pd.Series[bool]:
     if pd.api.types.is_numeric_dtype(values):
         number = pd.to_numeric(pd.Series([value if isinstance(value, (int, float)) else text]), errors="coerce").iloc[0]
         equal |= values.eq(number).fillna(False).astype(bool)
-    if not equal.any() and text in NOTHING:  # unless that is a name
+    if not equal.any() and text in NOTHING:  # unless a name is 'none'
         equal = values.isna()
     return equal

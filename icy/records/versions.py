@@ -1,7 +1,8 @@
-"""Versions of models, grammars, protocols and kinds of jobs: which of several on file is shown.
+"""Versions of models, grammars, protocols and kinds of jobs: choose the version to show.
 
-Results of different versions are not comparable, so of each part one version is shown. What is asked for now goes
-before what was filed last, and no clock decides, but for records of older versions of icy, which have no number.
+Results of different versions are not comparable, so only one version of each part is shown. The version in the running
+plan is preferred to the version that was saved last. Clocks do not matter, except for records of older versions of icy,
+which have no number.
 """
 
 from __future__ import annotations
@@ -17,21 +18,21 @@ from icy.core.registry import registry
 
 from .record import Record, by_filing, config_text
 
-Part: TypeAlias = tuple[str, ...]  # what has versions: "model" with its side and name, "grammar" with its name, ...
+Part: TypeAlias = tuple[str, ...]  # something with versions: ("model", side, name), ("grammar", name), ...
 Versions: TypeAlias = Mapping[Part, str]
 NONE: Versions = MappingProxyType({})
-Rank: TypeAlias = tuple[bool, tuple[int, str]]  # whether there is a result, and the last filing
+Rank: TypeAlias = tuple[bool, tuple[int, str]]  # whether there is a result, and the sort key of the last record
 
 
 def newest(records: Sequence[Record], asked: Versions = NONE) -> list[Record]:
-    """Return the last record of each configuration, of one version of each model, grammar and protocol.
+    """Return the last record of each configuration, with only one version of each model, grammar and protocol.
 
-    Of several versions with a result this is the one that is asked for; else the one that is registered now; else the
-    one that was filed last. The others stay on file.
+    If several versions have a result, it is the version in the running plan; otherwise the version that is registered
+    now; otherwise the version that was saved last. Records of other versions are not deleted.
 
     Args:
-        records: of any versions.
-        asked: versions of the running plan.
+        records: records of any versions.
+        asked: versions in the running plan.
     """
     found: dict[Part, dict[str | None, Rank]] = {}
     for record in records:
@@ -45,7 +46,7 @@ def newest(records: Sequence[Record], asked: Versions = NONE) -> list[Record]:
 
 
 def versions_of(record: Mapping[str, Any]) -> dict[Part, str | None]:
-    """Return the versions of model, grammar, protocol and kind of job that a record was measured with."""
+    """Return the versions of model, grammar, protocol and kind of job of a record."""
     names = {"model": ("side", "model"), "grammar": ("grammar",), "protocol": ("protocol",)}
     if kind := record.get("kind"):
         names[kind] = ("side", "model")  # jobs of other kinds have the version of their kind
@@ -54,7 +55,7 @@ def versions_of(record: Mapping[str, Any]) -> dict[Part, str | None]:
 
 
 def _shown(part: Part, ranks: Mapping[str | None, Rank], asked: Versions) -> str | None:
-    """Return the version of a part to show, of those that are on file."""
+    """Return the version of a part to show, from the versions with records."""
     if len(ranks) == 1:
         return next(iter(ranks))
     wanted = asked.get(part) or registered_version(part)
@@ -66,13 +67,13 @@ def _shown(part: Part, ranks: Mapping[str | None, Rank], asked: Versions) -> str
 
 
 def registered_version(part: Part) -> str | None:
-    """Return the version of a part that is registered now; None if nothing is registered under its name.
+    """Return the registered version of a part; None if its name is not registered.
 
     Example:
         >>> registered_version(("grammar", "rot")), registered_version(("model", "sender", "sender/NoSuchModel"))
         ('1', None)
     """
-    from icy.grammars import grammar_version  # only here, as it is seldom asked for
+    from icy.grammars import grammar_version  # imported here because it is rarely needed
 
     what, *names = part
     try:

@@ -80,7 +80,7 @@ def test_channels_through_which_gradients_pass(channel: str) -> None:
         ({"sender": "HierSampling:GRU"}, IncompatibleError, "works with the representation discr only"),
         ({"sender": "Hashtable"}, IncompatibleError, "sender/Hashtable stores examples.*cannot play"),
         ({"receiver": "kNN"}, IncompatibleError, "receiver/kNN stores examples.*cannot play"),
-        ({"sender": "embedded"}, IncompatibleError, r"embedded cannot play: .* weights over values, of shape \(2, 1, 8\)"),
+        ({"sender": "embedded"}, IncompatibleError, r"embedded cannot play: .* values, of shape \(2, 1, 8\)"),
         ({"perception": "wide"}, IncompatibleError, r"perception/wide has an output of shape \(2, 9\), not \(2, 8\)"),
         ({"perception": "conv4"}, IncompatibleError, "not objects of shape"),
         ({"perception": "convv4"}, IcyError, "did you mean conv4.*icy list perceptions"),

@@ -57,7 +57,7 @@ ODD: list[tuple[Any, str]] = [
     ({**on_file(), "failed": 0}, "expected `bool`, got `int` - at `$.failed`"),
     ({**on_file(), "config": [1]}, "expected `object`, got `array` - at `$.config`"),
     ({**on_file(), "curve": [[1, "x"]]}, "expected `float | null`, got `str` - at `$.curve[0][1]`"),
-    ({**on_file(), "curve": [[]]}, "its curve has a point without a place"),
+    ({**on_file(), "curve": [[]]}, "its curve has a point without a number of updates"),
     ({**on_file(), "curve": [[1, 0.5], [2]]}, "its curve has a point of 1 number, not of steps and accuracy"),
     ({**on_file(), "curve": [[1, 0.5, 3]]}, "its curve has a point of 3 numbers, not of steps and accuracy"),
     ({**on_file(), "points": ["steps", "loss"]}, "its curve is of steps and loss, not of steps and accuracy"),
@@ -70,25 +70,25 @@ ODD: list[tuple[Any, str]] = [
     ({**on_file(), "parameters": {"true": 10**400}}, "true is larger than any number in a table"),
     ({**on_file(), "accuracy": math.nan}, "Out of range float values are not JSON compliant"),
     ({**on_file(), "note": math.inf}, "Out of range float values are not JSON compliant"),
-    ({**on_file(), "note": "\ud800"}, "it holds what is no text"),
+    ({**on_file(), "note": "\ud800"}, "it has text that is not valid Unicode"),
     ({**on_file(), "measures": ["score"], "score": "x", "kind": "study"}, 'score is "x", not a number'),
     ({**on_file(), "finished": "yesterday"}, 'finished is "yesterday", not a date and time'),
-    ({**on_file(), "files": ["../../victim"]}, 'it names "../../victim", which is no file of its folder'),
-    ({**on_file(), "language": "/etc/passwd"}, 'it names "/etc/passwd", which is no file of its folder'),
-    ({**on_file(), "files": ["C:\\victim"]}, "which is no file of its folder"),
+    ({**on_file(), "files": ["../../victim"]}, 'it names the file "../../victim", which is not in its folder'),
+    ({**on_file(), "language": "/etc/passwd"}, 'it names the file "/etc/passwd", which is not in its folder'),
+    ({**on_file(), "files": ["C:\\victim"]}, "which is not in its folder"),
     ({**on_file(), "key": "x/../../victim"}, 'its key is "x/../../victim", but that of its configuration'),
     ({**on_file(), "seed": 7}, "seed is 7, and 123 in its configuration"),
     (configured(cap=30), "cap is 20, and 30 in its configuration"),
     (configured(options=5), "options in its configuration is 5, not a table"),
     (configured(settings=[5]), "settings in its configuration is [5], not a table"),
     (configured(settings={}), "its value cannot be computed (KeyError: 'round_ratio')"),
-    (configured(settings={"check_every": "x"}), "its settings cannot be: "),
-    (configured(settings={"check_every": -1}), "its settings cannot be: check_every must be at least 1, not -1"),
+    (configured(settings={"check_every": "x"}), "its settings are not valid: "),
+    (configured(settings={"check_every": -1}), "its settings are not valid: check_every must be at least 1, not -1"),
     (json.dumps({**on_file(), "note": math.nan}), "JSON is malformed: invalid character"),
     (json.dumps(on_file()).replace("0.81", "1e999"), "number out of range"),
     (json.dumps({**on_file(), "note": "\udc00x"}), "JSON is malformed"),
     ("[" * 200_000, "it is nested too deeply"),
-    (b'"\xff"', "it holds what is no text"),
+    (b'"\xff"', "it has text that is not valid Unicode"),
     ("{half", "JSON is malformed"),
 ]
 
@@ -169,7 +169,7 @@ def test_one_odd_record_does_not_stop_the_others(
     found = ProbeResult.load(place)
     assert sorted(r["key"] for r in found.records) == sorted(r["key"] for r in good)
     assert "rot" in found.table("markdown")
-    named = [message for message in caplog.messages if "is no readable result, and is left out" in message]
+    named = [message for message in caplog.messages if "is not a readable result and is left out" in message]
     assert len(named) == 3
     assert all(str(place) in message for message in named)
     assert len(Pack.read(place).records) == 2
@@ -181,7 +181,7 @@ def test_nothing_but_odd_records_is_no_result(write: Callable[[Path, list[Any]],
     if write is packed:  # an empty pack is one
         assert load_records(place) == []
         return
-    with pytest.raises(StoreError, match="holds no results"):
+    with pytest.raises(StoreError, match="has no results"):
         load_records(place)
 
 

@@ -167,10 +167,10 @@ def test_a_damaged_pack_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"is a \.parquet file"):
         pack.write(tmp_path / "pack.json")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(StoreError, match="holds no results"):
+    with pytest.raises(StoreError, match="has no results"):
         Pack.read(tmp_path / "empty")
     (tmp_path / "text.parquet").write_text(json.dumps({}))
-    with pytest.raises(StoreError, match="is no pack"):
+    with pytest.raises(StoreError, match="is not a pack"):
         Pack.read(tmp_path / "text.parquet")
 
 

@@ -34,18 +34,18 @@ def test_what_is_not_there_is_told(folder: Path) -> None:
         kept_records(folder, "probe", "model", grammar="rot")
     with pytest.raises(UnknownNameError, match=r"No fact of model is called 'sed'; did you mean seed"):
         kept_records(folder, "probe", "model", sed=1)
-    with pytest.raises(StoreError, match="was kept with its weights"):
+    with pytest.raises(StoreError, match="with saved weights"):
         kept_records(folder, "s2b", "agent")
 
 
 def test_what_several_differ_in_is_told(folder: Path) -> None:
     _, found = kept_records(folder, "probe", "model")
     with pytest.raises(
-        StoreError, match=r"a choice of 4, .* grammar \(.*\) and seed \(123, 124\): say which, as in gram"
+        StoreError, match=r"4 saved models that match, .* grammar \(.*\) and seed \(123, 124\); choose one, as in gram"
     ):
         require_one(folder, found)
     _, alone = kept_records(folder, "probe", "model", grammar="perm", seed=124)
     require_one(folder, alone)
-    with pytest.raises(StoreError, match=r"is of seed=9; there is seed \(123, 124\)\.$"):
+    with pytest.raises(StoreError, match=r"has seed=9; available: seed \(123, 124\)\.$"):
         kept_records(folder, "probe", "model", seed=9)
     assert kept_records(folder, "probe", "model", channel="soft")[1] == found  # what games call it

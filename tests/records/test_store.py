@@ -104,7 +104,7 @@ def test_a_damaged_record_does_not_spoil_the_others(tmp_path: Path, caplog: pyte
     for key in odd_files():
         named = [line for line in caplog.messages if f"{key}.json" in line]
         assert len(named) == 2, key  # once by each of the two stores
-        assert named[0].startswith(f"{store.path(key)} is no readable result, and is left out: ")
+        assert named[0].startswith(f"{store.path(key)} is not a readable result and is left out: ")
 
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_a_damaged_record_is_kept_beside_the_new_one(
         assert to_run({record["key"]: store.get(record["key"])}, store, "missing") == {record["key"]}
         store.put(record)
         assert path.with_name(f"{path.name}.odd{number}").read_text() == text
-        assert f"What was in {path}, no readable result, is kept as {path.name}.odd{number}." in caplog.text
+        assert f"{path} was not a readable result; it is kept as {path.name}.odd{number}." in caplog.text
     store.put(record)
     assert store.all_records() == [record]
     assert len(list(path.parent.iterdir())) == 3  # a good file is kept under no other name
@@ -168,7 +168,7 @@ def test_a_link_to_nothing_is_told_without_numbers_of_errors(tmp_path: Path, cap
     path.parent.mkdir()
     path.symlink_to("nothing")
     assert Store(tmp_path).all_records() == []
-    assert caplog.messages == [f"{path} is no readable result, and is left out: No such file or directory."]
+    assert caplog.messages == [f"{path} is not a readable result and is left out: No such file or directory."]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="no pipes among the files, and links need rights")
@@ -200,7 +200,7 @@ def test_a_folder_is_a_path(out: Any) -> None:
         lambda: icy.sweep("sender/FC1L", out=out),
     )
     for action in actions:
-        with pytest.raises(InvalidSettingError, match="out is the folder for results, such as 'icy-results'"):
+        with pytest.raises(InvalidSettingError, match="out must be a folder for results, such as 'icy-results'"):
             action()
 
 

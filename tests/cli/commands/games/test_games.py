@@ -82,7 +82,7 @@ def test_show_says_what_was_said(folder: Path, tmp_path: Path) -> None:
     assert done.output.count("best matching concepts: ") == 2
     assert (tmp_path / "turns.png").stat().st_size > 5000
     several = icy("games", "show", folder)
-    assert "say which, as in seed=123" in several.output
+    assert "choose one, as in seed=123" in several.output
     images = icy("games", "show", "ideal", "--world", "shape", "--world-options", "canvas=16", "--game", "targets=3",
                  "--turns", "1", "--save", tmp_path / "images.png")  # fmt: skip
     assert images.exit_code == 0, images.output
