@@ -1,4 +1,4 @@
-"""Check and convert arguments that users give: whole numbers, seeds, hidden sizes."""
+"""Check and convert arguments from users: whole numbers, seeds, hidden sizes."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .errors import InvalidSettingError, quoted
 
 MOST_SEEDS = 10_000
 FIRST_SEED = 123  # the papers' first seed
-LARGEST_SEED = 2**63 - 1  # that tables hold
-LARGEST_RATIO = 1e10  # of updates: no training takes more (MOST_STEPS)
-LARGEST_SETTING = 1e38  # of learning rates, weights, temperatures, which become float32
+LARGEST_SEED = 2**63 - 1  # largest integer in tables
+LARGEST_RATIO = 1e10  # largest ratio of updates; see MOST_STEPS
+LARGEST_SETTING = 1e38  # largest learning rate, weight or temperature; they become float32
 
 LARGEST_NUMBER = 2**31  # of attributes, values, tokens
-MOST_DIGITS = 18  # of a number that is read from text; any such number fits in 64 bits
+MOST_DIGITS = 18  # most digits of a number in text, so that it fits in 64 bits
 NUMBER = f"[0-9]{{1,{MOST_DIGITS}}}"
 SEED = "[0-9]{1,40}"
 SEEDS = re.compile(rf"({SEED}(-{SEED})?)(,{SEED}(-{SEED})?)*,?")
@@ -25,10 +25,10 @@ SIZES = re.compile(rf"{NUMBER}(,{NUMBER})*,?")
 
 
 def parse_whole(text: str) -> int | None:
-    """Return the whole number that a text is, of digits 0 to 9 alone, or None if it is none.
+    """Parse a whole number of digits 0 to 9; return None for other text.
 
-    Every number in an option, a file or an answer is read by this: `str.isdigit` holds for "²", which `int` refuses,
-    and `int` refuses numbers of thousands of digits.
+    Use this for numbers in options, files and answers: `str.isdigit` accepts "²", which `int` rejects, and `int`
+    rejects numbers with thousands of digits.
 
     Example:
         >>> parse_whole("128"), parse_whole("-1"), parse_whole("²"), parse_whole("9" * 5000)
@@ -38,7 +38,7 @@ def parse_whole(text: str) -> int | None:
 
 
 def parse_count(text: str) -> int | None:
-    """Return the whole number that a text is, also as in 1e6, or None if it is none.
+    """Parse a whole number, also in the form 1e6; return None for other text.
 
     Example:
         >>> parse_count("5000"), parse_count("5e3"), parse_count("5e99"), parse_count("e3")
@@ -52,7 +52,7 @@ def parse_count(text: str) -> int | None:
 
 
 def number_or_text(value: object) -> int | str:
-    """Return the number that a value is, or its text.
+    """Return a value as a whole number if possible, otherwise as text.
 
     Example:
         >>> number_or_text("3"), number_or_text(3), number_or_text("1-3")
@@ -63,10 +63,10 @@ def number_or_text(value: object) -> int | str:
 
 
 def seed_list(seeds: int | str | Iterable[int]) -> list[int]:
-    """Return the seeds for a count (from 123 on), a list, or text such as "3", "1,2,5" or "123-127".
+    """Return the seeds of a count (starting at 123), a list, or text such as "3", "1,2,5" or "123-127".
 
     Raises:
-        InvalidSettingError: no seeds, too many, or not whole numbers.
+        InvalidSettingError: there are no seeds or too many seeds, or they are not whole numbers.
 
     Example:
         >>> seed_list(2), seed_list("123-125, 7")
@@ -94,12 +94,12 @@ def seed_list(seeds: int | str | Iterable[int]) -> list[int]:
     else:
         try:
             found = [_whole_or_none(seed) for seed in seeds]  # type: ignore[union-attr]
-        except TypeError:  # nothing that has items
+        except TypeError:  # not iterable
             raise refused from None
     if not all(seed is not None and 0 <= seed <= LARGEST_SEED for seed in found):
         raise refused
     if not found:
-        raise InvalidSettingError(f"{wanted}; {quoted(seeds)} leaves none to train.")
+        raise InvalidSettingError(f"{wanted}; {quoted(seeds)} has no seeds.")
     return list(dict.fromkeys(found))
 
 
@@ -109,7 +109,7 @@ def _without_spaces(text: str) -> str:
 
 
 def _whole_or_none(given: Any) -> int | None:
-    """Return a whole number, also one of NumPy or PyTorch, as Python's; None for anything else."""
+    """Return a whole number of Python, NumPy or PyTorch as a Python integer; None for other values."""
     if isinstance(given, bool) or str(getattr(given, "dtype", "")).endswith("bool"):
         return None
     try:
@@ -122,7 +122,7 @@ def hidden_list(hidden: int | str | Iterable[int]) -> list[int]:
     """Return the hidden sizes for a number, a list, or text such as "128" or "64,128,256".
 
     Raises:
-        InvalidSettingError: no sizes, or not whole numbers of at least 1.
+        InvalidSettingError: there are no sizes, or they are not whole numbers of at least 1.
 
     Example:
         >>> hidden_list(128), hidden_list("64,128")
@@ -137,12 +137,12 @@ def hidden_list(hidden: int | str | Iterable[int]) -> list[int]:
     else:
         given = list(hidden) if isinstance(hidden, Iterable) else [hidden]
     if not given:
-        raise InvalidSettingError(f"{wanted}; none was given.")
+        raise InvalidSettingError(f"{wanted}; no size is given.")
     return list(dict.fromkeys(whole_number("hidden size", n) for n in given))
 
 
 def whole_number(what: str, given: object, least: int = 1, most: int = LARGEST_NUMBER) -> int:
-    """Return `given` as a Python integer, which unlike NumPy's does not overflow.
+    """Return `given` as a Python integer, which cannot overflow, unlike NumPy integers.
 
     Raises:
         InvalidSettingError: `given` is not a whole number in `least`..`most`.
@@ -163,7 +163,7 @@ def true_or_false(what: str, given: object) -> bool:
         InvalidSettingError: `given` is anything else, such as 1 or "no".
     """
     if not isinstance(given, bool):
-        raise InvalidSettingError(f"{what} is True or False, not {quoted(given)}.")
+        raise InvalidSettingError(f"{what} must be True or False, not {quoted(given)}.")
     return given
 
 
@@ -173,14 +173,14 @@ def real_number(
     """Return `given` as a Python float.
 
     Args:
-        what: what it is, for the error.
+        what: name of the number, for the error.
         given: the number.
-        least: the least that it may be.
-        most: the most that it may be.
-        above: whether it must be above the least.
+        least: smallest allowed number.
+        most: largest allowed number.
+        above: whether the number must be larger than `least`.
 
     Raises:
-        InvalidSettingError: `given` is not a number, or not a finite one in this range.
+        InvalidSettingError: `given` is not a number, or not in this range.
 
     Example:
         >>> real_number("setting decay", 1, most=1.0)

@@ -1,4 +1,4 @@
-"""Docstrings: the descriptions of arguments, and how `help()` shows arguments that a function takes by **options."""
+"""Docstrings: read descriptions of arguments, and write them in place of **options for `help()`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from collections.abc import Mapping
 
 from .types import AnyFunction
 
-WIDTH = 120  # of a line of a docstring
+WIDTH = 120  # longest line of a docstring
 ENTRY = re.compile(r"^( *)\*\*\w+: .*(?:\n\1 +\S.*)*\n?", re.MULTILINE)  # of **options under "Args:"
 
 
 def described(kind: type) -> dict[str, str]:
-    """Return the description of each attribute of a class, from the docstrings of it and its base classes."""
+    """Return the description of each attribute of a class, from its docstring and the docstrings of its bases."""
     found: dict[str, str] = {}
     for one in reversed(kind.__mro__):
         text = inspect.cleandoc(one.__doc__ or "").partition("Attributes:")[2]
@@ -24,15 +24,15 @@ def described(kind: type) -> dict[str, str]:
 
 
 def spell_out_arguments(function: AnyFunction, descriptions: Mapping[str, str], keep: bool = False) -> None:
-    """Put an entry for each argument in the place of `**options` in a function's docstring.
+    """Replace the entry `**options` in a function's docstring by an entry for each argument.
 
     Args:
-        function: has an entry `**options`, or of another name, in its docstring.
-        descriptions: of the arguments, by name.
-        keep: whether the entry `**options` stays, before the others: it takes more arguments than these.
+        function: a function with an entry `**options`, or `**` and another name, in its docstring.
+        descriptions: description of each argument, by name.
+        keep: whether to keep the entry `**options` before the new entries, because it takes more arguments.
     """
     text = function.__doc__ or ""
-    if (found := ENTRY.search(text)) is None:  # as under `python -OO`
+    if (found := ENTRY.search(text)) is None:  # for example with `python -OO`
         return
     indent = found[1]
     entries = [

@@ -51,7 +51,7 @@ def read_long(path: str | Path) -> pd.DataFrame:
 def read_any(path: str | Path) -> list[Record] | pd.DataFrame:
     """Read records or a long table from a folder or file. Errors as for `load_records`."""
     if not str(path).strip():  # Path('') is the current folder
-        raise StoreError("Results are in a folder or a file, not in ''.")
+        raise StoreError("The path of results must be a folder or a file, not ''.")
     path = ATLAS_FILE if str(path) == ATLAS and not Path(path).exists() else Path(path)
     table = path.suffix.lower() in TABLES and not path.is_dir() and not is_pack(path)
     return _table(path) if table else load_records(path)

@@ -89,7 +89,7 @@ def test_the_names_of_a_plug_in_that_was_given_are_shown(tmp_path: Path, forgett
     file = tmp_path / "mine.py"
     file.write_text(PLUGIN)
     sentence = run("probe", "-m", "Min", "--plugin", str(file)).stderr
-    assert "The plug-ins that were given register sender/MyNet; another one is given by --plugin FILE" in sentence
+    assert "The loaded plug-ins register sender/MyNet; load another plug-in with --plugin FILE" in sentence
 
 
 def test_an_empty_line_prints_the_help() -> None:

@@ -58,9 +58,9 @@ ODD: list[tuple[Any, str]] = [
     ({**on_file(), "config": [1]}, "expected `object`, got `array` - at `$.config`"),
     ({**on_file(), "curve": [[1, "x"]]}, "expected `float | null`, got `str` - at `$.curve[0][1]`"),
     ({**on_file(), "curve": [[]]}, "its curve has a point without a number of updates"),
-    ({**on_file(), "curve": [[1, 0.5], [2]]}, "its curve has a point of 1 number, not of steps and accuracy"),
-    ({**on_file(), "curve": [[1, 0.5, 3]]}, "its curve has a point of 3 numbers, not of steps and accuracy"),
-    ({**on_file(), "points": ["steps", "loss"]}, "its curve is of steps and loss, not of steps and accuracy"),
+    ({**on_file(), "curve": [[1, 0.5], [2]]}, "its curve has a point of 1 number, not steps and accuracy"),
+    ({**on_file(), "curve": [[1, 0.5, 3]]}, "its curve has a point of 3 numbers, not steps and accuracy"),
+    ({**on_file(), "points": ["steps", "loss"]}, "the numbers of its curve are steps and loss, not steps and accuracy"),
     ({**on_file(), "curve": [[10**30, 0.5]]}, "its curve has a point at "),
     ({**on_file(), "curve": [[-1, 0.5]]}, "its curve has a point at -1"),
     ({**on_file(), "steps": -5}, "steps is -5, less than 0"),
@@ -76,7 +76,7 @@ ODD: list[tuple[Any, str]] = [
     ({**on_file(), "files": ["../../victim"]}, 'it names the file "../../victim", which is not in its folder'),
     ({**on_file(), "language": "/etc/passwd"}, 'it names the file "/etc/passwd", which is not in its folder'),
     ({**on_file(), "files": ["C:\\victim"]}, "which is not in its folder"),
-    ({**on_file(), "key": "x/../../victim"}, 'its key is "x/../../victim", but that of its configuration'),
+    ({**on_file(), "key": "x/../../victim"}, 'its key is "x/../../victim", but the key of its configuration'),
     ({**on_file(), "seed": 7}, "seed is 7, and 123 in its configuration"),
     (configured(cap=30), "cap is 20, and 30 in its configuration"),
     (configured(options=5), "options in its configuration is 5, not a table"),
@@ -239,10 +239,10 @@ def test_what_is_read_can_be_shown(changes: dict[str, Any], own_key: bool) -> No
     ("config", "said"),
     [
         ({"target": "high"}, 'target is "high" (expected `float`, got `str`)'),
-        ({"cap": math.inf}, "JSON has no place for a value in it"),
-        ({"options": {"a": math.nan}}, "JSON has no place for a value in it"),
-        ({"options": {"a": {1, 2}}}, "JSON has no place for a value in it"),
-        ({"options": {"a": {True: 1}}}, "JSON has no place for a value in it"),
+        ({"cap": math.inf}, "it has a value that JSON cannot store"),
+        ({"options": {"a": math.nan}}, "it has a value that JSON cannot store"),
+        ({"options": {"a": {1, 2}}}, "it has a value that JSON cannot store"),
+        ({"options": {"a": {True: 1}}}, "it has a value that JSON cannot store"),
         ({"options": {"a": (1, 2)}, "cap": 20}, None),
     ],
 )
@@ -257,7 +257,9 @@ def test_it_is_refused_before_training(tmp_path: Path) -> None:
 
     with (
         registry.holding(Entry("sender", "Mine", mine, "", "")),
-        pytest.raises(InvalidSettingError, match="of kind 'probe' cannot be filed: JSON has no place"),
+        pytest.raises(
+            InvalidSettingError, match="of kind 'probe' cannot be filed: it has a value that JSON cannot store"
+        ),
     ):
         icy.probe("sender/Mine", "perm", options={"a": math.nan}, quick=True, out=tmp_path)
     assert not list(tmp_path.iterdir())

@@ -46,7 +46,7 @@ def test_bare_names_are_told_apart_by_their_side() -> None:
 
 def test_a_table_that_does_not_say_what_its_values_are_asks(tmp_path: Path) -> None:
     least = pd.DataFrame({"model": ["A", "B"], "grammar": "rot", "seed": 1, "value": 0.5})
-    with pytest.raises(InvalidSettingError, match="values of this table: ratio, accuracy or held_out"):
+    with pytest.raises(InvalidSettingError, match="measure of this table is unknown: ratio, accuracy or held_out"):
         long_of(least)
     with pytest.raises(InvalidSettingError, match="values of 1 of its 2 rows"):
         long_of(least.assign(measure=["ratio", None]))
@@ -58,13 +58,17 @@ def test_a_table_that_does_not_say_what_its_values_are_asks(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("seed", [math.inf, 1.5])
 def test_seeds_are_whole(seed: float) -> None:
-    with pytest.raises(InvalidSettingError, match="no whole number"):
+    with pytest.raises(InvalidSettingError, match="holds whole numbers, not"):
         long_of(long({"A": {"rot": [0.4, 0.6]}}).astype({"seed": float}).replace({"seed": {124: seed}}))
 
 
 @pytest.mark.parametrize(
     ("column", "word", "sentence"),
-    [("value", "n/k", "'n/k', not a number"), ("cap", "twenty", "a number"), ("failed", "perhaps", "yes or no")],
+    [
+        ("value", "n/k", "holds numbers, not 'n/k'"),
+        ("cap", "twenty", "holds numbers, not"),
+        ("failed", "perhaps", "yes or no"),
+    ],
 )
 def test_words_in_the_place_of_numbers(column: str, word: str, sentence: str) -> None:
     table = long({"A": {"rot": [0.4, 0.6]}}).astype({column: object})
@@ -87,7 +91,7 @@ def test_impossible_ratios_are_refused(tmp_path: Path, value: float) -> None:
         table.to_csv(path, index=False) if path.suffix == ".csv" else table.to_parquet(path)
         with pytest.raises(
             InvalidSettingError,
-            match=r"that of sender/A on rot, seed 123, is .*, (infinite|a ratio (below 0|above 1e\+10));",
+            match=r"the value of sender/A on rot, seed 123, is .*, (infinite|a ratio (below 0|above 1e\+10));",
         ):
             read_long(path)
 

@@ -38,10 +38,10 @@ def test_files_and_folders_are_as_they_were(checkout: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "revision", "said"),
     [
-        ("table.csv", "HEAD~7", "no table.csv at the revision HEAD~7"),
-        ("nothing.csv", "HEAD", "no nothing.csv at"),
-        ("*.csv", "HEAD", "no \\*.csv at"),
-        ("table.csv", "--remote=elsewhere", "no table.csv at the revision --remote"),
+        ("table.csv", "HEAD~7", "table.csv does not exist at the revision HEAD~7"),
+        ("nothing.csv", "HEAD", "nothing.csv does not exist at"),
+        ("*.csv", "HEAD", "\\*.csv does not exist at"),
+        ("table.csv", "--remote=elsewhere", "table.csv does not exist at the revision --remote"),
     ],
 )
 def test_what_is_not_there_is_a_sentence(checkout: Path, name: str, revision: str, said: str) -> None:

@@ -30,7 +30,7 @@ def test_those_that_were_kept_are_found(folder: Path) -> None:
 
 
 def test_what_is_not_there_is_told(folder: Path) -> None:
-    with pytest.raises(StoreError, match=r"No model of .* is of grammar=rot"):
+    with pytest.raises(StoreError, match=r"No model of .* has grammar=rot"):
         kept_records(folder, "probe", "model", grammar="rot")
     with pytest.raises(UnknownNameError, match=r"No fact of model is called 'sed'; did you mean seed"):
         kept_records(folder, "probe", "model", sed=1)

@@ -187,7 +187,7 @@ def test_what_is_no_file_is_no_record(make: Callable[[Path], None], tmp_path: Pa
 @pytest.mark.parametrize("key", ["../../victim", "a/b", "*", "", ".", "a\0", "\x1b[31m"])
 def test_a_key_is_a_plain_word(key: str, tmp_path: Path) -> None:
     for action in (lambda: Store(tmp_path).get(key), lambda: Store(tmp_path).put({**on_file(), "key": key})):
-        with pytest.raises(StoreError, match="A result has a key of letters and digits"):
+        with pytest.raises(StoreError, match="The key of a result consists of letters and digits"):
             action()
     assert not list(tmp_path.iterdir())
 

@@ -1,10 +1,10 @@
 """Representations: the outputs of senders, and the losses that train them (Perkins21 section 2.8, Icy22, CBM24).
 
-A model always returns scores. What it emits is a function of the scores and the noise of the update (`icy.core.noise`),
-so a sender's feedback loop, the loss, and the receiver at the other end of the link all see the same sample.
+A model always returns scores. Its samples are a function of the scores and the noise of the update (`icy.core.noise`).
+So a sender's feedback loop, the loss, and the receiver of the message all use the same sample.
 
-Every loss keeps leading axes, so the same call serves one model or a stack: scores `[..., batch, place, choice]` give
-losses `[...]`, one per model.
+Every loss keeps leading axes, so that the same call works for one model or a stack: scores `[..., batch, place,
+choice]` give losses `[...]`, one per model.
 """
 
 from dataclasses import fields, is_dataclass, replace
@@ -76,11 +76,11 @@ def get_representation(name: str, **options: object) -> Representation:
 
     Args:
         name: "soft", "gumb", "discr", "gs", "qt" or "cb", in any case.
-        **options: values of its attributes; others are ignored.
+        **options: values of its attributes; other options are ignored.
 
     Raises:
         InvalidSettingError: `name` is not text.
-        UnknownNameError: there is no such representation.
+        UnknownNameError: no representation has this name.
     """
     if not isinstance(name, str):
         raise InvalidSettingError(f"A representation is given by name, not by {type(name).__name__}.")

@@ -1,4 +1,4 @@
-"""What losses are made of: cross-entropy, squared error, advantages, entropy."""
+"""Terms of losses: cross-entropy, squared error, advantages, entropy."""
 
 import torch
 from jaxtyping import Float, Integer
@@ -10,8 +10,8 @@ from icy.core.fused import Context, Fused, Gradients, apply, differentiated
 from .protocol import Losses, Scores, Targets
 from .samples import one_hot
 
-SMALLEST_DEVIATION = 0.1  # if the rewards of a batch deviate less, advantages are not normalised
-INSIDE_LOG = 1e-8  # added to probabilities before their logarithm is taken
+SMALLEST_DEVIATION = 0.1  # advantages are not normalized if the standard deviation of rewards is smaller
+INSIDE_LOG = 1e-8  # added to probabilities before the logarithm
 
 
 def squared_error(found: Scores, targets: Targets) -> Losses:
@@ -34,8 +34,11 @@ def entropy(scores: Scores) -> Losses:
 
 
 class _CrossEntropy(Fused):
-    """Cross-entropy with few choices. PyTorch's works along the last axis, which is only V + 1 or K long here; with the
-    choices on the first axis every operation runs along whole columns, in about half the time."""
+    """Cross-entropy with few choices.
+
+    PyTorch's cross-entropy works along the last axis, which has only V + 1 or K entries here. With the choices on the
+    first axis, every operation runs along whole columns, in about half the time.
+    """
 
     @staticmethod
     def forward(scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:

@@ -123,7 +123,7 @@ def test_mistakes_are_one_sentence(folder: Path, words: list[str], code: int, pa
 def test_choices_that_fit_nothing_together(folder: Path) -> None:
     both = select(budget() + acquire(), where={"protocol": "ACQUIRE", "hidden_size": 32.0})
     assert {r["protocol"] for r in both.records} == {"acquire"}
-    with pytest.raises(InvalidSettingError, match="all together none"):
+    with pytest.raises(InvalidSettingError, match="no result matches all"):
         select(budget(["sender/A"]) + acquire(["sender/B"]), models=["A"], where={"protocol": "acquire"})
 
 
