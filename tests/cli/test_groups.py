@@ -46,7 +46,7 @@ def test_help_is_printed_whatever_else_is_typed() -> None:
         ("games trian", "did you mean train"),
         ("s2b evl", "did you mean eval"),
         ("study serv", "did you mean serve"),
-        ("list foo", "No kind of things to list is called 'foo'"),
+        ("list foo", "No kind to list is called 'foo'"),
         ("list senderz", "did you mean senders"),
         ("list FC1L", "did you mean `icy list senders FC1L`"),
         ("probe -m rot", "which is a grammar"),

@@ -31,7 +31,7 @@ def test_names_match_a_pattern(kind: str, pattern: str | list[str], names: list[
 
 
 def test_other_kinds_are_refused() -> None:
-    with pytest.raises(UnknownNameError, match="No kind of things to list is called 'modles'; did you mean models"):
+    with pytest.raises(UnknownNameError, match="No kind to list is called 'modles'; did you mean models"):
         icy.list("modles")
 
 

@@ -98,7 +98,7 @@ def test_impossible_settings_are_refused(monkeypatch: pytest.MonkeyPatch, packag
         native.load("icy.models.native")
     foreign = "neon" if "avx2" in build.variants() else "avx2"
     monkeypatch.setenv("ICY_NATIVE", foreign)
-    with pytest.raises(InvalidSettingError, match=f"ICY_NATIVE={foreign} cannot be had"):
+    with pytest.raises(InvalidSettingError, match=f"ICY_NATIVE={foreign} is not possible"):
         native.load("icy.models.native")
     with pytest.raises(InvalidSettingError, match="not built"):
         native.load("a_room.native")
@@ -124,7 +124,7 @@ def test_life_of_a_library(package: Path) -> None:
         library.function("thrice", None)
 
     (package / "twice.cpp").write_text(SOURCE % "missing")
-    assert now() == f"older than its sources; `{native.REBUILD}` builds it anew"
+    assert now() == f"older than its sources; `{native.REBUILD}` builds it again"
     assert "missing" in built(package)
     assert re.fullmatch(
         r"not built: .* failed: twice\.cpp.*error: .*missing.*|not built: .*error: .*missing.*", now() or ""
@@ -180,7 +180,7 @@ def test_a_file_of_another_machine(package: Path) -> None:
 
 
 def test_no_such_package() -> None:
-    assert native.why_not("icy.core.no_such") == "there is no package icy.core.no_such"
+    assert native.why_not("icy.core.no_such") == "not found: the package icy.core.no_such does not exist"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have no glibc")

@@ -76,7 +76,7 @@ def test_channels_through_which_gradients_pass(channel: str) -> None:
     ("change", "error", "said"),
     [
         ({"channel": "discr"}, InvalidSettingError, "through the channel 'discr'.*choose the channel gs, qt, cb, "),
-        ({"channel": "qt", "word_size": 65}, InvalidSettingError, "more than can be numbered in 64 bits"),
+        ({"channel": "qt", "word_size": 65}, InvalidSettingError, "too many for 64-bit numbers"),
         ({"sender": "HierSampling:GRU"}, IncompatibleError, "works with the representation discr only"),
         ({"sender": "Hashtable"}, IncompatibleError, "sender/Hashtable stores examples.*cannot play"),
         ({"receiver": "kNN"}, IncompatibleError, "receiver/kNN stores examples.*cannot play"),

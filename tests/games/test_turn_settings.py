@@ -23,8 +23,8 @@ from icy.games import TurnSettings
         ({"held_out": 1.0}, "training needs some rules"),
         ({"held_out": -0.1}, "at least 0"),
         ({"held_out": "half"}, "must be a number"),
-        ({"same_objects": 1}, "same_objects is True or False, not 1"),
-        ({"repeat_target": "no"}, "repeat_target is True or False"),
+        ({"same_objects": 1}, "same_objects must be True or False, not 1"),
+        ({"repeat_target": "no"}, "repeat_target must be True or False"),
         ({"rules": "formulas", "rule_length": 2}, "Formulas do not have a rule length"),
     ],
 )

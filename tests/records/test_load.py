@@ -48,7 +48,7 @@ def test_a_table_that_does_not_say_what_its_values_are_asks(tmp_path: Path) -> N
     least = pd.DataFrame({"model": ["A", "B"], "grammar": "rot", "seed": 1, "value": 0.5})
     with pytest.raises(InvalidSettingError, match="measure of this table is unknown: ratio, accuracy or held_out"):
         long_of(least)
-    with pytest.raises(InvalidSettingError, match="values of 1 of its 2 rows"):
+    with pytest.raises(InvalidSettingError, match="measure of 1 of its 2 rows"):
         long_of(least.assign(measure=["ratio", None]))
     assert long_of(least.assign(protocol=["acquire", "budget"]))["measure"].tolist() == ["ratio", "accuracy"]
     least.assign(measure=["ratio", None]).to_csv(tmp_path / "least.csv", index=False)

@@ -212,7 +212,7 @@ def test_a_full_disk_is_told_before_training(tmp_path: Path, monkeypatch: pytest
             raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", sync)
-    with pytest.raises(StoreError, match=r"The disk is full, so .*; what had finished before is kept"):
+    with pytest.raises(StoreError, match=r"The disk is full, so .*; finished results are kept"):
         Store(tmp_path).prepare()
     assert not list((tmp_path / "records").iterdir())
 

@@ -113,7 +113,7 @@ def test_64_digits_still_tell_words_apart() -> None:
     assert len(set(words)) == 66
     assert QT.word_count(64) == 2**64
     for channel, size in ((QT, 65), (Quantised(levels=3), 41)):
-        with pytest.raises(InvalidSettingError, match="more than can be numbered in 64 bits"):
+        with pytest.raises(InvalidSettingError, match="too many for 64-bit numbers"):
             channel.word_count(size)
 
 
