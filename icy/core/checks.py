@@ -72,34 +72,34 @@ def seed_list(seeds: int | str | Iterable[int]) -> list[int]:
         >>> seed_list(2), seed_list("123-125, 7")
         ([123, 124], [123, 124, 125, 7])
     """
-    wanted = (
+    usage = (
         f"Seeds are a number of seeds (3), a list (1,2,5) or a range (123-127): at most {MOST_SEEDS} of them, "
         f"each from 0 to {LARGEST_SEED}"
     )
-    refused = InvalidSettingError(f"{wanted}; not {quoted(seeds)}.")
+    invalid = InvalidSettingError(f"{usage}; not {quoted(seeds)}.")
     if isinstance(seeds, str):
         text = _without_spaces(seeds)
         if (count := parse_whole(text)) is not None:
             return seed_list(count)
         if not SEEDS.fullmatch(text):
-            raise refused
+            raise invalid
         ends = [part.partition("-") for part in text.split(",") if part]
         if any(int(b or a) - int(a) >= MOST_SEEDS for a, _, b in ends):
-            raise refused
+            raise invalid
         found: list[Any] = [n for a, dash, b in ends for n in range(int(a), int(b or a) + 1)]
     elif (single := _whole_or_none(seeds)) is not None:
         if single > MOST_SEEDS:
-            raise refused
+            raise invalid
         found = list(range(FIRST_SEED, FIRST_SEED + single))
     else:
         try:
             found = [_whole_or_none(seed) for seed in seeds]  # type: ignore[union-attr]
         except TypeError:  # not iterable
-            raise refused from None
+            raise invalid from None
     if not all(seed is not None and 0 <= seed <= LARGEST_SEED for seed in found):
-        raise refused
+        raise invalid
     if not found:
-        raise InvalidSettingError(f"{wanted}; {quoted(seeds)} has no seeds.")
+        raise InvalidSettingError(f"{usage}; {quoted(seeds)} has no seeds.")
     return list(dict.fromkeys(found))
 
 
@@ -128,17 +128,17 @@ def hidden_list(hidden: int | str | Iterable[int]) -> list[int]:
         >>> hidden_list(128), hidden_list("64,128")
         ([128], [64, 128])
     """
-    wanted = "The hidden size is a whole number of at least 1 (128), or several (64,128,256)"
+    usage = "The hidden size is a whole number of at least 1 (128), or several (64,128,256)"
     if isinstance(hidden, str):
         text = _without_spaces(hidden)
         if not SIZES.fullmatch(text):
-            raise InvalidSettingError(f"{wanted}, not {quoted(hidden)}.")
-        given: list[Any] = [int(n) for n in text.split(",") if n]
+            raise InvalidSettingError(f"{usage}, not {quoted(hidden)}.")
+        sizes: list[Any] = [int(n) for n in text.split(",") if n]
     else:
-        given = list(hidden) if isinstance(hidden, Iterable) else [hidden]
-    if not given:
-        raise InvalidSettingError(f"{wanted}; no size is given.")
-    return list(dict.fromkeys(whole_number("hidden size", n) for n in given))
+        sizes = list(hidden) if isinstance(hidden, Iterable) else [hidden]
+    if not sizes:
+        raise InvalidSettingError(f"{usage}; no size is given.")
+    return list(dict.fromkeys(whole_number("hidden size", n) for n in sizes))
 
 
 def whole_number(what: str, given: object, least: int = 1, most: int = LARGEST_NUMBER) -> int:
@@ -147,8 +147,8 @@ def whole_number(what: str, given: object, least: int = 1, most: int = LARGEST_N
     Raises:
         InvalidSettingError: `given` is not a whole number in `least`..`most`.
     """
-    found = _whole_or_none(given)
-    whole = least - 1 if found is None else found
+    number = _whole_or_none(given)
+    whole = least - 1 if number is None else number
     if whole > most:
         raise InvalidSettingError(f"The {what} must be at most {most}, not {quoted(given)}.")
     if whole < least:

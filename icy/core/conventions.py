@@ -64,17 +64,17 @@ class Convention:
 
     def note(self, label: str = "") -> str:
         """Return the text of a note below a table; "" for a metric without conventions."""
-        said = ", ".join(f"{name} {value}" for name, value in self.used.items())
-        return f"{label or self.metric}: {said}" if said else ""
+        text = ", ".join(f"{name} {value}" for name, value in self.used.items())
+        return f"{label or self.metric}: {text}" if text else ""
 
 
 def conventions_json(conventions: Mapping[str, Options]) -> str:
     """Return the conventions of metrics as JSON, a dictionary by metric; "" for no metrics."""
-    found = {
+    values_by_metric = {
         metric: {name: value for name, value in values.items() if value is not None and value not in ((), [])}
         for metric, values in conventions.items()
     }
-    return json.dumps(found, default=str) if found else ""
+    return json.dumps(values_by_metric, default=str) if values_by_metric else ""
 
 
 def read_conventions(cells: Iterable[object]) -> dict[str, Convention]:
@@ -107,5 +107,5 @@ def _defaults(metric: str) -> dict[str, object]:
     entry = registry.find("metric", metric)
     if entry is None:
         return {}
-    named = inspect.signature(entry.load()).parameters
-    return {name: one.default for name, one in named.items() if one.default is not inspect.Parameter.empty}
+    parameters = inspect.signature(entry.load()).parameters
+    return {name: one.default for name, one in parameters.items() if one.default is not inspect.Parameter.empty}

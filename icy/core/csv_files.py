@@ -66,8 +66,8 @@ def separated(text: str, usual: str = ",") -> tuple[str, str]:
         >>> separated("model;seed\nnull;1\n")[0], separated("message\nabba\n")[0]
         (';', ',')
     """
-    if said := FIRST_LINE.match(text):
-        return said[1], text[said.end() :]
+    if first_line := FIRST_LINE.match(text):
+        return first_line[1], text[first_line.end() :]
     header = re.sub(r'"[^"]*"', "", text.lstrip("\r\n").partition("\n")[0])
     return max((usual, *SEPARATORS), key=header.count), text
 
@@ -98,7 +98,7 @@ def parse_csv(text: str, texts: Collection[str] | None, missing: Sequence[str] =
     options: dict[str, Any] = {"sep": separator, "index_col": False, "keep_default_na": False}
     names = list(pd.read_csv(io.StringIO(text), nrows=0, **options).columns)
     of_text = {name for name in names if texts is None or name in texts}
-    found = pd.read_csv(
+    table = pd.read_csv(
         io.StringIO(text),
         dtype=dict.fromkeys(of_text, str),
         na_values={} if texts is None else {n: [""] if n in of_text else list(missing) for n in names},
@@ -107,8 +107,8 @@ def parse_csv(text: str, texts: Collection[str] | None, missing: Sequence[str] =
     )
     if separator != ",":
         for name in set(names) - of_text:
-            found[name] = _with_points(found[name])
-    return from_csv_table(found)
+            table[name] = _with_points(table[name])
+    return from_csv_table(table)
 
 
 def _with_points(column: pd.Series[Any]) -> pd.Series[Any]:

@@ -20,8 +20,8 @@ def resolve_device(device: str) -> str:
     try:
         torch.empty(0, device=device, dtype=torch.float32)
     except (RuntimeError, AssertionError) as error:
-        there = ["auto", "cpu", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
-        raise InvalidSettingError(f"The device '{device}' is not available; use {', '.join(there)}.") from error
+        available = ["auto", "cpu", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
+        raise InvalidSettingError(f"The device '{device}' is not available; use {', '.join(available)}.") from error
     return device
 
 

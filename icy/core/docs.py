@@ -15,12 +15,12 @@ ENTRY = re.compile(r"^( *)\*\*\w+: .*(?:\n\1 +\S.*)*\n?", re.MULTILINE)  # of **
 
 def described(kind: type) -> dict[str, str]:
     """Return the description of each attribute of a class, from its docstring and the docstrings of its bases."""
-    found: dict[str, str] = {}
+    descriptions: dict[str, str] = {}
     for one in reversed(kind.__mro__):
         text = inspect.cleandoc(one.__doc__ or "").partition("Attributes:")[2]
-        said = re.findall(r"^    (\w+): ((?:.*)(?:\n {8}.*)*)", text, re.MULTILINE)
-        found.update((name, " ".join(description.split())) for name, description in said)
-    return found
+        entries = re.findall(r"^    (\w+): ((?:.*)(?:\n {8}.*)*)", text, re.MULTILINE)
+        descriptions.update((name, " ".join(description.split())) for name, description in entries)
+    return descriptions
 
 
 def spell_out_arguments(function: AnyFunction, descriptions: Mapping[str, str], keep: bool = False) -> None:
@@ -32,13 +32,13 @@ def spell_out_arguments(function: AnyFunction, descriptions: Mapping[str, str], 
         keep: whether to keep the entry `**options` before the new entries, because it takes more arguments.
     """
     text = function.__doc__ or ""
-    if (found := ENTRY.search(text)) is None:  # for example with `python -OO`
+    if (entry := ENTRY.search(text)) is None:  # for example with `python -OO`
         return
-    indent = found[1]
+    indent = entry[1]
     entries = [
-        textwrap.fill(f"{name}: {said}", WIDTH, initial_indent=indent, subsequent_indent=f"{indent}    ",
+        textwrap.fill(f"{name}: {description}", WIDTH, initial_indent=indent, subsequent_indent=f"{indent}    ",
                       break_long_words=False, break_on_hyphens=False)
-        for name, said in descriptions.items()
+        for name, description in descriptions.items()
     ]  # fmt: skip
-    whole = "\n".join([*([found[0].rstrip("\n")] if keep else []), *entries, ""])
-    function.__doc__ = text[: found.start()] + whole + text[found.end() :]
+    whole = "\n".join([*([entry[0].rstrip("\n")] if keep else []), *entries, ""])
+    function.__doc__ = text[: entry.start()] + whole + text[entry.end() :]

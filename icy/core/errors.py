@@ -90,8 +90,8 @@ def unknown(what: str, given: str, known: Sequence[str], hint: str = "") -> Unkn
     if close:
         suggestion = f"did you mean {' or '.join(close)}?"
     else:
-        shown = ", ".join(known[:20]) + (", ..." if len(known) > 20 else "")
-        suggestion = f"known: {shown or 'none'}."
+        text = ", ".join(known[:20]) + (", ..." if len(known) > 20 else "")
+        suggestion = f"known: {text or 'none'}."
     sentence = f"No {what} is called {quoted(given)}; {suggestion}"
     return UnknownNameError(f"{sentence} {hint}".strip())
 

@@ -52,8 +52,8 @@ def printable(text: object) -> str:
         >>> printable("red: \x1b[31m")
         'red: \\x1b[31m'
     """
-    found = str(text)
-    return found if found.isprintable() else CONTROLS.sub(lambda one: ascii(one[0])[1:-1], found)
+    plain = str(text)
+    return plain if plain.isprintable() else CONTROLS.sub(lambda one: ascii(one[0])[1:-1], plain)
 
 
 def in_a_line(text: object) -> str:
@@ -63,8 +63,8 @@ def in_a_line(text: object) -> str:
         >>> in_a_line("two\r\nlines")
         'two lines'
     """
-    found = str(text)
-    return found if found.isprintable() else printable(BREAKS.sub(" ", found))
+    plain = str(text)
+    return plain if plain.isprintable() else printable(BREAKS.sub(" ", plain))
 
 
 def markdown(text: object) -> str:

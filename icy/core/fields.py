@@ -99,7 +99,7 @@ def _hints(of: type) -> dict[str, Any]:
     return typing.get_type_hints(of)
 
 
-def differing(made: Any, usual: Any) -> dict[str, Any]:
+def changed_fields(made: Any, usual: Any) -> dict[str, Any]:
     """Return the fields in which a dataclass instance differs from another instance."""
     found = {f.name: getattr(made, f.name) for f in fields(made)}
     return {name: value for name, value in found.items() if value != getattr(usual, name)}
@@ -114,13 +114,13 @@ def checked(of: type, given: Options, what: str, without: Iterable[str] = ()) ->
     """
     hints = _hints(of)
     known = [f.name for f in fields(of) if f.name not in set(without)]
-    found = {}
+    converted = {}
     for name, value in given.items():
         if name not in known:
             raise unknown(what, name, known)
         try:
-            found[name] = msgspec.convert(value, hints[name])
+            converted[name] = msgspec.convert(value, hints[name])
         except msgspec.ValidationError as error:
             why = str(error)[:1].lower() + str(error)[1:].rstrip(".")
             raise InvalidSettingError(f"{name} cannot be {quoted(value)}: {why}.") from error
-    return found
+    return converted

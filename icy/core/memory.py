@@ -76,10 +76,10 @@ def _reset_peak() -> int | None:
 
 def _status(name: str) -> int | None:
     try:
-        found = re.search(rf"^{name}:\s+(\d+) kB", STATUS.read_text(), re.MULTILINE)
+        match = re.search(rf"^{name}:\s+(\d+) kB", STATUS.read_text(), re.MULTILINE)
     except OSError:
         return None
-    return int(found[1]) * 1024 if found else None
+    return int(match[1]) * 1024 if match else None
 
 
 def available_memory() -> int:
@@ -89,8 +89,8 @@ def available_memory() -> int:
     """
     try:
         with open("/proc/meminfo", encoding="ascii") as lines:
-            found = next(line.split() for line in lines if line.startswith("MemAvailable"))
-        return int(found[1]) * 1024
+            fields = next(line.split() for line in lines if line.startswith("MemAvailable"))
+        return int(fields[1]) * 1024
     except (OSError, StopIteration, ValueError, IndexError):
         pass
     try:

@@ -87,7 +87,7 @@ def drawing_from(noise: Noise | None) -> Iterator[None]:
 
 def current_noise(device: torch.device) -> Noise:
     """Return the current noise of sampling models."""
-    found = _current.get()
-    if found is None:  # a model is called directly, in training mode
-        found = Noise(torch.randint(2**62, (), device=device))
-    return found
+    noise = _current.get()
+    if noise is None:  # a model is called directly, in training mode
+        noise = Noise(torch.randint(2**62, (), device=device))
+    return noise

@@ -38,8 +38,8 @@ class Owner:
     @classmethod
     def in_name(cls, name: str) -> Owner | None:
         """Return the owner in the name of a file; None if the name has no owner."""
-        found = TEXT.search(name)
-        return None if found is None else cls(found[1], int(found[2]), int(found[3]))
+        match = TEXT.search(name)
+        return None if match is None else cls(match[1], int(match[2]), int(match[3]))
 
     def __str__(self) -> str:
         return f"{self.space}-{self.pid}-{self.began}"

@@ -155,8 +155,8 @@ def register_reader(name: str, target: str | None = None, **fields: Unpack[Entry
 
 def _describe_arguments(*others: AnyFunction) -> None:
     """Copy the description of the common arguments to the docstring of each register function."""
-    said = described(Entry)
-    spell_out_arguments(register_sender, {name: said[name] for name in EntryFields.__annotations__})
+    descriptions = described(Entry)
+    spell_out_arguments(register_sender, {name: descriptions[name] for name in EntryFields.__annotations__})
     _, args, whole = (register_sender.__doc__ or "").partition("Args:")
     for function in others:
         before, same, _ = (function.__doc__ or "").rpartition(SAME)

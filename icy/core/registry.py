@@ -113,10 +113,10 @@ class Registry:
         for name in names:
             if ":" in name or "/" in name or "+" in name:
                 raise IcyError(f"A {entry.kind} cannot be called '{name}': ':', '/' and '+' have a meaning in names.")
-            taken = self._find(entry.kind, name)
-            if taken is not None and taken.origin != entry.origin:
+            existing = self._find(entry.kind, name)
+            if existing is not None and existing.origin != entry.origin:
                 raise DuplicateNameError(
-                    f"A {entry.kind} called '{name}' is already registered by {taken.origin}; "
+                    f"A {entry.kind} called '{name}' is already registered by {existing.origin}; "
                     f"{entry.origin} must choose another name."
                 )
             if self._importing is not None and (entry.kind, name) in self._importing.names:
@@ -185,16 +185,16 @@ class Registry:
         side, slash, bare = name.partition("/")
         if slash and side in kinds:
             kinds, name = (side,), bare
-        found = [e for e in (self._lookup(kind, name) for kind in kinds) if e is not None]
-        if len(found) > 1:
-            several = not any({e.kind for e in found} <= set(roles) for roles in (SIDES, PLAYERS))
+        matches = [e for e in (self._lookup(kind, name) for kind in kinds) if e is not None]
+        if len(matches) > 1:
+            several = not any({e.kind for e in matches} <= set(roles) for roles in (SIDES, PLAYERS))
             where = "is the name of entries of several kinds" if several else "exists on both sides"
-            raise UnknownNameError(f"'{name}' {where}; write {' or '.join(e.qualified for e in found)}.")
-        if not found:
+            raise UnknownNameError(f"'{name}' {where}; write {' or '.join(e.qualified for e in matches)}.")
+        if not matches:
             raise self._unknown(name, kinds)
-        return found[0]
+        return matches[0]
 
-    def made_by(self, factory: object, *kinds: str) -> list[Entry]:
+    def entries_of_factory(self, factory: object, *kinds: str) -> list[Entry]:
         """Return the entries of `kinds` (default: all) with this class or function as their factory.
 
         A family that takes a cell has one entry per cell.
@@ -217,12 +217,12 @@ class Registry:
         return None if cell is None else family.with_cell(cell)
 
     def _in_any_case(self, kind: str, name: str) -> Entry | None:
-        called = [
+        matches = [
             e for e in self._entries.values() if e.kind == kind and name.lower() in map(str.lower, (e.name, *e.aliases))
         ]
-        return called[0] if len(called) == 1 else None
+        return matches[0] if len(matches) == 1 else None
 
-    def named(self, name: str) -> list[Entry]:
+    def find_all(self, name: str) -> list[Entry]:
         """Return the entries of all kinds with a name. The name may begin with a kind, as in `sender/FC2L`."""
         self.load_all()
         kind, slash, bare = name.partition("/")
@@ -246,7 +246,7 @@ class Registry:
         known = [n for e in self.entries(*kinds) for n in (e.name, *e.aliases)]
         several = {*kinds} <= {*SIDES} or len(kinds) > len(PLAYERS)
         listing = "players" if {*kinds} <= {*PLAYERS} else "models" if several else f"{kinds[0]}s"
-        if others := dict.fromkeys(entry.kind for entry in self.named(name)):
+        if others := dict.fromkeys(entry.kind for entry in self.find_all(name)):
             return UnknownNameError(f"No {listed(kinds, 'or')} is called '{name}', which is a {listed([*others])}.")
         hint = f"`icy list {listing}` shows all. {self.plugin_hint(*kinds)}"
         return unknown(listed(kinds, "or"), name, list(dict.fromkeys(known)), hint)
@@ -263,11 +263,11 @@ class Registry:
         if pattern is None:
             return self.entries(*kinds)
         patterns = words(pattern) or ([pattern] if isinstance(pattern, str) else [])
-        found: dict[str, Entry] = {}
+        matches: dict[str, Entry] = {}
         for one in patterns:
             for entry in self._match_one(one, kinds):
-                found.setdefault(entry.qualified, entry)
-        return list(found.values())
+                matches.setdefault(entry.qualified, entry)
+        return list(matches.values())
 
     def _match_one(self, pattern: str, kinds: tuple[str, ...]) -> list[Entry]:
         if pattern == "all":

@@ -37,7 +37,7 @@ def scratch_folder(what: str) -> Path:
             f"Cannot make a temporary folder in {_temporary()}: {error.strerror or error}. Free some space there, or "
             "set another folder in the environment variable TMPDIR."
         ) from error
-    _tell_if_elsewhere(folder)
+    _warn_if_elsewhere(folder)
     return folder
 
 
@@ -57,7 +57,7 @@ def _write_some(folder: Path) -> None:
     file.unlink()
 
 
-def _tell_if_elsewhere(folder: Path) -> None:
+def _warn_if_elsewhere(folder: Path) -> None:
     """Warn if Python did not use the folder in TMPDIR, because it is full or not writable."""
     named = os.environ.get("TMPDIR")
     if named and not (Path(named).exists() and folder.parent.samefile(named)):

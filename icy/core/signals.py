@@ -14,7 +14,7 @@ _CAN_HOLD = hasattr(signal, "pthread_sigmask")  # not on Windows
 
 
 @contextlib.contextmanager
-def held() -> Iterator[None]:
+def delay_signals() -> Iterator[None]:
     """Delay signals until the end of the block. Processes that are started in the block inherit this.
 
     Otherwise Ctrl-C in a worker that has not yet set its handlers would print a stack trace, and a signal to all
@@ -67,16 +67,16 @@ def interrupted_with(kept: str) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as error:
-        raise error if kept_of(error) else interrupt_with(kept) from None
+        raise error if interrupt_text(error) else interrupt_with(kept) from None
 
 
-def kept_of(error: BaseException) -> str:
+def interrupt_text(error: BaseException) -> str:
     """Return the text of an exception from `interrupt_with`; "" for other exceptions."""
     return str(getattr(error, KEPT, ""))
 
 
 def _show(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    if kept_of(error):
+    if interrupt_text(error):
         print(f"\nInterrupted: {error}", file=sys.stderr)
     else:
         sys.__excepthook__(kind, error, trace)

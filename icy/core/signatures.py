@@ -70,7 +70,7 @@ def misfit(kind: str, factory: AnyFunction, takes_cell: bool = False, given: Col
         signature.bind(*[None] * call.positional, **dict.fromkeys(by_name))
     except TypeError:
         plain = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
-        taken = signature.replace(parameters=plain, return_annotation=signature.empty)
+        actual = signature.replace(parameters=plain, return_annotation=signature.empty)
         name = getattr(factory, "__name__", type(factory).__name__)
-        return f"{name} takes {taken}, and a {kind} must take {call.text}"
+        return f"{name} takes {actual}, and a {kind} must take {call.text}"
     return ""

@@ -59,11 +59,11 @@ def _require_plain_tensors() -> None:
             "icy cannot run within a transformation of torch.func (vmap, grad, ...); call it outside of the "
             "transformed function."
         )
-    made = torch.empty(0, device="cpu", dtype=torch.float32)
-    if type(made) is not torch.Tensor or made.device.type != "cpu":
+    tensor = torch.empty(0, device="cpu", dtype=torch.float32)
+    if type(tensor) is not torch.Tensor or tensor.device.type != "cpu":
         raise SurroundingsError(
-            f"icy cannot run here: a mode of PyTorch makes every new tensor a {type(made).__name__} on "
-            f"{made.device}; leave the mode before the call."
+            f"icy cannot run here: a mode of PyTorch makes every new tensor a {type(tensor).__name__} on "
+            f"{tensor.device}; leave the mode before the call."
         )
 
 

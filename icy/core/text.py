@@ -36,8 +36,8 @@ def counted(number: int, word: str, verb: str = "") -> str:
     """
     one = number == 1
     noun = word if one else f"{word[:-1]}ies" if re.search(r"[^aeiou]y$", word) else f"{word}s"
-    said = {"are": "is", "have": "has", "were": "was", "do": "does"}.get(verb, f"{verb}s") if one and verb else verb
-    return f"{number} {noun} {said}".rstrip()
+    form = {"are": "is", "have": "has", "were": "was", "do": "does"}.get(verb, f"{verb}s") if one and verb else verb
+    return f"{number} {noun} {form}".rstrip()
 
 
 def size(number: int | None) -> str:
@@ -116,10 +116,10 @@ def names_in(what: str, value: object, known: Sequence[str] = ()) -> list[str]:
         >>> names_in("channel", "qt,gs"), names_in("channel", "all", ["gs", "qt"])
         (['qt', 'gs'], ['gs', 'qt'])
     """
-    found = words(value)
-    if not found:
+    names = words(value)
+    if not names:
         raise InvalidSettingError(f"{what} needs a name, or several names separated by commas.")
-    return list(known) if known and "all" in found else found
+    return list(known) if known and "all" in names else names
 
 
 def markdown_table(
@@ -139,7 +139,7 @@ def markdown_table(
         | --- | ---: |
         | FC2L | 350 |
     """
-    written = in_a_line if markup else markdown
-    head, *body = [[written(cell).replace("|", r"\|") for cell in line] for line in (headings, *rows)]
+    escape = in_a_line if markup else markdown
+    head, *body = [[escape(cell).replace("|", r"\|") for cell in line] for line in (headings, *rows)]
     rule = ["---:" if place in numbers else "---" for place in range(len(head))]
     return "\n".join(f"| {' | '.join(line)} |" for line in (head, rule, *body))

@@ -19,7 +19,7 @@ from icy.core.types import Choices
 from icy.records.kinds import job_kind
 from icy.records.pack import Pack, read_once
 from icy.records.record import NO_BASELINE, Record
-from icy.records.store import Store, folder_of, to_run
+from icy.records.store import Store, folder_of, keys_to_train
 from icy.records.versions import Part, Versions, versions_of
 from icy.training.combinations import combinations
 from icy.training.job import Job, Replicate, check_config
@@ -54,7 +54,7 @@ class Row:
         """Return the row of a job: what is on file, and what is missing or to be run again."""
         keys = {job.key(r): r for r in job.replicates}
         found = {key: store.get(key) for key in keys}
-        wanted = to_run(found, store, rerun, job.keep_models)
+        wanted = keys_to_train(found, store, rerun, job.keep_models)
         again = {r.seed for key, r in keys.items() if key in wanted and job.is_baseline(r)}
         # Together with a baseline, the replicates that failed because it had failed.
         failed = {key for key, record in found.items() if record is not None and record.get("reason") == NO_BASELINE}

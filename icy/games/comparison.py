@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from icy.core.checks import whole_number
 from icy.core.conventions import conventions_json
 from icy.core.errors import InvalidSettingError, UnknownNameError, unknown
-from icy.core.fields import checked, differing
+from icy.core.fields import changed_fields, checked
 from icy.core.surroundings import standard_state
 from icy.core.text import counted
 
@@ -75,12 +75,12 @@ class GameAgents:
     def game(self) -> str:
         """The game and its evaluation as text. Scores are comparable where these texts are equal."""
         setup, turns = self.setup, self.setup.of_turns(self.distractor_kind)
-        learning = differing(setup.learning, GamesLearningSettings())
+        learning = changed_fields(setup.learning, GamesLearningSettings())
         settings = {
             **{f"world.{name}": value for name, value in setup.world_options.items()},
             "message_length": setup.message_length,
             **{name: getattr(turns, name) for name in GAME_SETTINGS},
-            **differing(turns, TurnSettings(**{name: getattr(turns, name) for name in GAME_SETTINGS})),
+            **changed_fields(turns, TurnSettings(**{name: getattr(turns, name) for name in GAME_SETTINGS})),
             **{f"evaluation.{name}": value for name, value in learning.items() if name in EVALUATION},
         }
         return ", ".join([setup.world, *(f"{name}={value}" for name, value in settings.items())])

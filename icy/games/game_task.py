@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Self
 
 from icy.core.errors import InvalidSettingError
-from icy.core.fields import checked, differing
+from icy.core.fields import changed_fields, checked
 from icy.core.registry import PERCEPTION, SIDES, WORLD, Entry, registry
 from icy.core.types import Choices, Fields
 
@@ -129,7 +129,7 @@ class GameTask:
     def changes(self) -> Choices:
         """Return settings that differ from the defaults and have no table column, by the names of options."""
         usual = GameTask(world=self.world, word_size=self.word_size, message_length=self.message_length)
-        turns = differing(self.turns, replace(usual.turns, rule_length=self.turns.rule_length))
+        turns = changed_fields(self.turns, replace(usual.turns, rule_length=self.turns.rule_length))
         shown = {"targets", "distractors", "distractor_kind"}
         options = ("world", "channel", "perception", "sender", "receiver")
         sizes = ("sender_hidden", "receiver_hidden", "sender_sees")
@@ -138,7 +138,7 @@ class GameTask:
             **{name: getattr(self, name) for name in sizes if getattr(self, name) != getattr(usual, name)},
             **({"perception": self.perception} if self.perception != default_perception(self.made_world) else {}),
             **{name: value for name, value in turns.items() if name not in shown},
-            **differing(self.learning, usual.learning),
+            **changed_fields(self.learning, usual.learning),
         }
 
 

@@ -110,8 +110,8 @@ class Claims:
             StoreError: the folder cannot be written, or the disk is full.
         """
         with self._locked():
-            taken = {key for other in self._others() for key in other.keys}
-            mine = set(keys) - taken
+            claimed = {key for other in self._others() for key in other.keys}
+            mine = set(keys) - claimed
             self._keys |= mine
             self._write()
         return mine
@@ -136,8 +136,8 @@ class Claims:
     # -- with the lock held ------------------------------------------------------------------------------------------
 
     def _write(self) -> None:
-        told = {"pid": os.getpid(), "host": platform.node(), "since": self._since, "keys": sorted(self._keys)}
-        write_atomically(self._path, json.dumps(told).encode())
+        content = {"pid": os.getpid(), "host": platform.node(), "since": self._since, "keys": sorted(self._keys)}
+        write_atomically(self._path, json.dumps(content).encode())
         if self._beating is None:  # not earlier: a process with threads cannot be forked safely
             self._beating = threading.Thread(target=self._beat, daemon=True)
             self._beating.start()
@@ -148,7 +148,7 @@ class Claims:
             return []
         for left in self._folder.glob(".*.tmp"):  # from a run that was killed during a write: nobody writes now
             left.unlink(missing_ok=True)
-        found, now = [], self._now()
+        claims, now = [], self._now()
         for path in self._files():
             if path == self._path:
                 continue
@@ -156,8 +156,8 @@ class Claims:
                 if _gone(path, now):
                     path.unlink()
                 elif (claim := _read(path)) is not None:
-                    found.append(claim)
-        return found
+                    claims.append(claim)
+        return claims
 
     def _files(self) -> list[Path]:
         return sorted(self._folder.glob("*.json"))
@@ -227,8 +227,9 @@ def _gone(path: Path, now: float) -> bool:
 def _read(path: Path) -> Claim | None:
     """Return the claim in a file; None if the file cannot be read."""
     try:
-        told: Any = json.loads(path.read_text())
-        claim = Claim(int(told["pid"]), str(told["host"]), float(told["since"]), frozenset(map(str, told["keys"])))
+        content: Any = json.loads(path.read_text())
+        keys = frozenset(map(str, content["keys"]))
+        claim = Claim(int(content["pid"]), str(content["host"]), float(content["since"]), keys)
         str(claim)  # raises if the time is not valid
     except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None

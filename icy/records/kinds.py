@@ -130,8 +130,8 @@ def job_kind(name: str) -> JobKind:
     Raises:
         UnknownNameError: no kind has this name.
     """
-    found: JobKind = registry.get(name, JOB).load()
-    return found
+    kind: JobKind = registry.get(name, JOB).load()
+    return kind
 
 
 def job_kinds() -> list[JobKind]:

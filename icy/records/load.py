@@ -120,7 +120,7 @@ def long_of(results: Results, empty: bool = False) -> pd.DataFrame:
         )
     if not len(table) and not empty:
         raise InvalidSettingError(NONE)
-    return _once(_completed(table)) if records is None else table
+    return _drop_duplicates(_complete_columns(table)) if records is None else table
 
 
 def records_in(results: Results) -> Sequence[Record] | None:
@@ -130,7 +130,7 @@ def records_in(results: Results) -> Sequence[Record] | None:
     return results if isinstance(results, list | tuple) else None
 
 
-def _once(table: pd.DataFrame) -> pd.DataFrame:
+def _drop_duplicates(table: pd.DataFrame) -> pd.DataFrame:
     """Drop duplicate rows of a long table.
 
     Raises:
@@ -156,7 +156,7 @@ def last_of_each(table: pd.DataFrame) -> pd.DataFrame:
     return ordered[~ordered.duplicated(REPLICATE, keep="last")].sort_index()
 
 
-def _completed(table: pd.DataFrame) -> pd.DataFrame:
+def _complete_columns(table: pd.DataFrame) -> pd.DataFrame:
     """Complete a table from a file or an older version to the columns and types of `to_long`.
 
     Raises:
@@ -192,7 +192,7 @@ def _measures(table: pd.DataFrame) -> Column:
     Raises:
         InvalidSettingError: a row has neither, so that its measure is unknown.
     """
-    known = _said_measures(table)
+    known = _known_measures(table)
     known = known.where(known.notna(), table["side"].eq("pair").map({True: EndToEndProtocol.measure, False: None}))
     if known.isna().any() and len(table):
         rows = f"{int(known.isna().sum())} of its {len(table)} rows" if known.notna().any() else "this table"
@@ -203,17 +203,17 @@ def _measures(table: pd.DataFrame) -> Column:
     return known
 
 
-def _said_measures(table: pd.DataFrame) -> Column:
+def _known_measures(table: pd.DataFrame) -> Column:
     """Return the measure of each value from the columns `measure` and `protocol`; None if it is unknown."""
     columns = table.reindex(columns=["measure", "protocol"]).astype(object)
     by_protocol = {name: protocol.measure for name, protocol in PROTOCOLS.items()}
-    said = columns["measure"].where(columns["measure"].ne(""), None)
-    return said.where(said.notna(), columns["protocol"].map(by_protocol))
+    measures = columns["measure"].where(columns["measure"].ne(""), None)
+    return measures.where(measures.notna(), columns["protocol"].map(by_protocol))
 
 
-def with_measure(found: list[Record] | pd.DataFrame, measure: str) -> list[Record] | pd.DataFrame:
+def with_measure(results: list[Record] | pd.DataFrame, measure: str) -> list[Record] | pd.DataFrame:
     """Return a result of `read_any` with `measure` for all values of a long table with unknown measures."""
-    return found if isinstance(found, list) else found.assign(measure=_said_measures(found).fillna(measure))
+    return results if isinstance(results, list) else results.assign(measure=_known_measures(results).fillna(measure))
 
 
 def _numeric(column: Column) -> Column:
@@ -276,12 +276,12 @@ def _checked(column: Column, read: Column) -> Column:
 
 def comparable(records: Sequence[Record]) -> list[Record]:
     """Return the newest records, and warn about records of other versions, which are left out."""
-    kept = newest(records)
-    configs = {config_text(record["config"]) for record in kept}
+    current = newest(records)
+    configs = {config_text(record["config"]) for record in current}
     older = [record for record in records if config_text(record["config"]) not in configs]
     if older:
         names = list(dict.fromkeys(f"{record['model']} on {record['grammar']}" for record in older))
         more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
-        shown = listed([*names[:MOST_NAMED], *more])
-        log.warning("Left out, because of another version of the model, grammar or protocol: %s.", shown)
-    return kept
+        text = listed([*names[:MOST_NAMED], *more])
+        log.warning("Left out, because of another version of the model, grammar or protocol: %s.", text)
+    return current

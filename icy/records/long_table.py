@@ -108,13 +108,13 @@ def _apart(table: pd.DataFrame, records: Sequence[Record]) -> pd.DataFrame:
     for places in table.groupby([*ROW], dropna=False).indices.values():
         leaves = {int(place): dict(_leaves(records[place]["config"])) for place in places}
         runs: dict[tuple[str, int], list[dict[str, object]]] = {}
-        for place, found in leaves.items():
-            runs.setdefault((records[place]["grammar"], records[place]["seed"]), []).append(found)
+        for place, values in leaves.items():
+            runs.setdefault((records[place]["grammar"], records[place]["seed"]), []).append(values)
         names = dict.fromkeys(name for some in runs.values() for name in set().union(*some))
         differ = [name for name in names if any(len({str(f.get(name)) for f in some}) > 1 for some in runs.values())]
-        for place, found in leaves.items():
-            told = ", ".join(f"{name.rpartition('.')[2]}={found[name]}" for name in sorted(differ) if name in found)
-            options[place] = ", ".join(filter(None, [options[place], told]))
+        for place, values in leaves.items():
+            text = ", ".join(f"{name.rpartition('.')[2]}={values[name]}" for name in sorted(differ) if name in values)
+            options[place] = ", ".join(filter(None, [options[place], text]))
     return table.assign(options=options)
 
 
@@ -129,13 +129,13 @@ def _leaves(config: Options, path: str = "") -> Iterator[tuple[str, object]]:
 
 def _row(record: Record, measures: Sequence[str], baselines: Mapping[str, Record]) -> dict[str, object]:
     """Return the row of a record. Configuration without its own column is in `options`."""
-    config, found, kind = record["config"], dict(record), kind_of(record).name
+    config, fields, kind = record["config"], dict(record), kind_of(record).name
     settings = config.get("settings", {})
     if kind == "e2e" and record["grammar"] == SCRATCH:
         settings = {name: value for name, value in settings.items() if name not in OF_PRETRAINING}
     options = {n: v for n, v in config.items() if n not in COLUMNS} | config.get("options", {})
     return {
-        **{name: found.get(name) for name in (*LONG, *measures)},
+        **{name: fields.get(name) for name in (*LONG, *measures)},
         "value": value_of(record),
         "resolution": resolution_of(record, baselines.get(run_of_seed(record)) if baselines else None),
         "conventions": conventions_json(kind_of(record).conventions_of(config)),
@@ -157,12 +157,12 @@ def game_curves(records: Iterable[Record]) -> pd.DataFrame:
     import pandas as pd
 
     names, points = [*ROW, "grammar", "seed", "conventions"], job_kind("e2e").curve
-    played = [r for r in records if kind_of(r).name == "e2e" and not r["failed"]]
-    about = to_long(played)[names]
+    games = [r for r in records if kind_of(r).name == "e2e" and not r["failed"]]
+    about = to_long(games)[names]
     curves = pd.DataFrame(
-        [reading[: len(points)] for r in played for reading in r.get("curve", ())], columns=list(points)
+        [reading[: len(points)] for r in games for reading in r.get("curve", ())], columns=list(points)
     )
-    readings = [len(r.get("curve", ())) for r in played]
+    readings = [len(r.get("curve", ())) for r in games]
     of_each = about.loc[about.index.repeat(readings)].reset_index(drop=True)
     return of_each.join(curves.astype(dict.fromkeys(points[1:], float)))
 

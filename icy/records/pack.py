@@ -19,7 +19,7 @@ from icy.core.errors import StoreError
 from icy.core.files import free_name, is_inside, whole_file
 from icy.core.provenance import git_revision, now, software
 
-from .check import readable
+from .check import valid_records
 from .record import Record, by_filing, is_better, rank
 from .store import ODD, Store
 
@@ -48,10 +48,10 @@ class Pack:
     @classmethod
     def of(cls, records: Iterable[Record], files: Mapping[str, bytes] | None = None) -> Pack:
         """Return a pack of records, with the best record of each key (`icy.records.record.rank`)."""
-        kept: dict[str, Record] = {}
+        best: dict[str, Record] = {}
         for record in sorted(records, key=rank):
-            kept[record["key"]] = record
-        ordered = sorted(kept.values(), key=by_filing)
+            best[record["key"]] = record
+        ordered = sorted(best.values(), key=by_filing)
         about = {"format": FORMAT, **software(), "git": git_revision(), "made": now(), "records": len(ordered)}
         return cls(ordered, files or {}, {**about, "sha256": _checksum(map(_text, ordered))})
 
@@ -64,18 +64,18 @@ class Pack:
         """
         path = Path(place)
         if path.is_dir():
-            found = Store(path).all_records()
-            if not found:
+            records = Store(path).all_records()
+            if not records:
                 raise StoreError(f"The folder {path} has no results.")
-            return cls.of(found, _FolderFiles(path, found))
+            return cls.of(records, _FolderFiles(path, records))
         if path.suffix.lower() != SUFFIX:
             try:
-                found = saved_records(path)
+                records = saved_records(path)
             except (OSError, ValueError) as error:
                 raise StoreError(f"{path} is not a results folder, a pack or a saved result.") from error
-            if not found:
+            if not records:
                 raise StoreError(f"The file {path} has no results.")
-            return cls.of(found)
+            return cls.of(records)
         return _read(path)
 
     def write(self, path: str | Path) -> Path:
@@ -184,12 +184,12 @@ def _read_at(path: str, changed: int) -> Pack:
     return Pack.read(path)
 
 
-def merged(packs: Iterable[Pack]) -> Pack:
+def merge_packs(packs: Iterable[Pack]) -> Pack:
     """Merge packs into one; no replicate is dropped."""
-    found = list(packs)
-    whole = Pack.of(record for pack in found for record in pack.records)
+    all_packs = list(packs)
+    whole = Pack.of(record for pack in all_packs for record in pack.records)
     kept, sources = {record["key"]: record for record in whole.records}, dict[str, Mapping[str, bytes]]()
-    for pack in found:
+    for pack in all_packs:
         for record in pack.records:
             if record == kept[record["key"]]:  # files of this record only, not of another record with the same key
                 sources.update({name: pack.files for name in files_of(record) if name in pack.files})
@@ -208,21 +208,21 @@ def add_to_pack(file: str | Path, *places: str | Path) -> Pack:
     """
     file = Path(file)
     before = [Pack.read(file)] if file.exists() else []
-    there = [Path(place) for place in places if Path(place).exists()]
-    others = [Pack.read(place) for place in there if not place.is_dir() or Store(place).all_records()]
-    whole = merged([*before, *others])
+    existing = [Path(place) for place in places if Path(place).exists()]
+    others = [Pack.read(place) for place in existing if not place.is_dir() or Store(place).all_records()]
+    whole = merge_packs([*before, *others])
     if not before or whole.records != before[0].records or set(whole.files) != set(before[0].files):
-        keep_odd(file, before)
+        keep_unreadable(file, before)
         whole.write(file)
     return whole
 
 
-def keep_odd(file: Path, before: Iterable[Pack]) -> None:
+def keep_unreadable(file: Path, before: Iterable[Pack]) -> None:
     """Keep a copy of a pack before it is replaced, if it has unreadable records."""
     if any(pack.left_out for pack in before):
-        kept = free_name(file, ODD)
-        shutil.copy2(file, kept)
-        log.warning("%s had unreadable records; a copy is kept as %s.", file, kept.name)
+        copy = free_name(file, ODD)
+        shutil.copy2(file, copy)
+        log.warning("%s had unreadable records; a copy is kept as %s.", file, copy.name)
 
 
 def is_pack(path: str | Path) -> bool:
@@ -252,16 +252,16 @@ def saved_records(path: Path) -> list[Record]:
         ValueError: the file was not written by `ProbeResult.save`.
     """
     try:
-        found = json.loads(path.read_bytes())["records"]
+        records = json.loads(path.read_bytes())["records"]
     except (KeyError, TypeError, RecursionError) as error:
         raise ValueError("it has no records") from error
-    if not isinstance(found, list):
+    if not isinstance(records, list):
         raise ValueError("its records are not a list")
-    return _readable(path, found)
+    return _readable(path, records)
 
 
-def _readable(path: Path, found: Iterable[object]) -> list[Record]:
-    return readable((f"Record {number} of {path}", one) for number, one in enumerate(found, start=1))
+def _readable(path: Path, records: Iterable[object]) -> list[Record]:
+    return valid_records((f"Record {number} of {path}", one) for number, one in enumerate(records, start=1))
 
 
 def _read(path: Path) -> Pack:

@@ -86,13 +86,13 @@ def crossing_uncertainty(record: Record | None, crossing: float, settings: Train
     Returns:
         The uncertainty as a fraction of `crossing`; if the curve is unknown, only the uncertainty from the spacing.
     """
-    found = None if record is None else _around(record, crossing, settings)
-    if found is None:
+    parts = None if record is None else _around(record, crossing, settings)
+    if parts is None:
         return Uncertainty({}, _spacing(settings, crossing))
     if settings.interpolates:
-        return Uncertainty(found)
-    last = max(found)
-    return Uncertainty({last: found[last]}, _spacing(settings, crossing))
+        return Uncertainty(parts)
+    last = max(parts)
+    return Uncertainty({last: parts[last]}, _spacing(settings, crossing))
 
 
 def _around(record: Record, crossing: float, settings: TrainingSettings) -> dict[int, float] | None:

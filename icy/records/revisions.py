@@ -44,17 +44,17 @@ def at_revision(path: str | Path, revision: str) -> Iterator[Path]:
         archive = Path(scratch, "archive.tar")
         inside = path.relative_to(folder).as_posix()
         # Do not read a revision as an option, or a path as a pattern.
-        given = ["archive", "--format=tar", f"--output={archive}", "--end-of-options", revision]
-        command = ["git", "-C", str(folder), "--literal-pathspecs", *given, inside]
+        arguments = ["archive", "--format=tar", f"--output={archive}", "--end-of-options", revision]
+        command = ["git", "-C", str(folder), "--literal-pathspecs", *arguments, inside]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+            result = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
         except OSError as error:
             raise StoreError(
                 f"Reading results at a revision needs git, which cannot be run ({error.strerror})."
             ) from error
-        if done.returncode:
-            said = (done.stderr.strip().splitlines() or ["git gave no reason"])[-1].removeprefix("fatal: ")
-            raise StoreError(f"{path.name} does not exist at the revision {revision}: {said}.")
+        if result.returncode:
+            reason = (result.stderr.strip().splitlines() or ["git gave no reason"])[-1].removeprefix("fatal: ")
+            raise StoreError(f"{path.name} does not exist at the revision {revision}: {reason}.")
         with tarfile.open(archive) as tar:
             tar.extractall(scratch, filter="data")
         yield Path(scratch, inside)

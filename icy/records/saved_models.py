@@ -23,7 +23,7 @@ SHOWN = 5  # most values in a message
 Facts = Options
 
 
-def kept_records(path: str | Path, kind: str, what: str, **where: object) -> tuple[Path, list[Record]]:
+def records_with_models(path: str | Path, kind: str, what: str, **where: object) -> tuple[Path, list[Record]]:
     """Return the folder or pack of results, and its records with saved models.
 
     Args:
@@ -42,10 +42,10 @@ def kept_records(path: str | Path, kind: str, what: str, **where: object) -> tup
     if not records:
         raise StoreError(f"{path} has no {what} with saved weights (--keep-models).")
     facts = [facts_of(record) for record in records]
-    return folder, list(compress(records, chosen(path, what, facts, where)))
+    return folder, list(compress(records, match_facts(path, what, facts, where)))
 
 
-def chosen(path: str | Path, what: str, facts: Sequence[Facts], where: Options) -> list[bool]:
+def match_facts(path: str | Path, what: str, facts: Sequence[Facts], where: Options) -> list[bool]:
     """Return for each result whether it has all required facts.
 
     Args:
@@ -62,12 +62,12 @@ def chosen(path: str | Path, what: str, facts: Sequence[Facts], where: Options) 
     for name in where:
         if all(_value(one, name) == "None" for one in facts):
             raise unknown(f"fact of {what}", name, known)
-    fits = [all(_is(_value(one, name), value) for name, value in where.items()) for one in facts]
-    if not any(fits):
-        spelt = listed([f"{name}={value}" for name, value in where.items()])
-        there = "; ".join(f"available: {_values(facts, name)}" for name in where if len(where) == 1)
-        raise StoreError(f"No {what} of {path} has {spelt}{'; ' * bool(there)}{there}.")
-    return fits
+    matches = [all(_is(_value(one, name), value) for name, value in where.items()) for one in facts]
+    if not any(matches):
+        required = listed([f"{name}={value}" for name, value in where.items()])
+        available = "; ".join(f"available: {_values(facts, name)}" for name in where if len(where) == 1)
+        raise StoreError(f"No {what} of {path} has {required}{'; ' * bool(available)}{available}.")
+    return matches
 
 
 def require_one(path: str | Path, records: Sequence[Record]) -> None:
@@ -82,9 +82,9 @@ def require_one(path: str | Path, records: Sequence[Record]) -> None:
     """
     if len(records) == 1:
         return
-    names, told = choices(records)
+    names, differences = choices(records)
     raise StoreError(
-        f"{path} has {len(records)} saved models that match, which differ in {told}; choose one, "
+        f"{path} has {len(records)} saved models that match, which differ in {differences}; choose one, "
         f"as in {names[0]}={_value(facts_of(records[0]), names[0])}."
     )
 
@@ -107,8 +107,8 @@ def choices(records: Sequence[Record], without: Collection[str] = ()) -> tuple[l
 def distinctions(records: Sequence[Record]) -> list[str]:
     """Return for every record the facts that distinguish it from records of the same model and seed, as text."""
     every = [facts_of(record) for record in records]
-    told = [name for name in _differing(every) if name not in LABELLED]
-    facts = [{name: _value(one, name) for name in told} for one in every]
+    names = [name for name in _differing(every) if name not in LABELLED]
+    facts = [{name: _value(one, name) for name in names} for one in every]
     whole = [(record["model"], record["seed"], *one.values()) for record, one in zip(records, facts, strict=True)]
     for record, one, label in zip(records, facts, whole, strict=True):
         if whole.count(label) > 1:
@@ -145,6 +145,6 @@ def _value(facts: Facts, name: str) -> str:
     return str(facts.get(name if name in facts else SYNONYMS.get(name, name)))
 
 
-def _is(value: str, wanted: object) -> bool:
+def _is(value: str, accepted: object) -> bool:
     """Return whether a value is among the accepted values, ignoring case."""
-    return value.lower() in {str(one).lower() for one in (wanted, *words(wanted))}
+    return value.lower() in {str(one).lower() for one in (accepted, *words(accepted))}

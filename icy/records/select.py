@@ -60,8 +60,8 @@ def select(
     long = long_of(results)
     keep = pd.Series(True, index=long.index)
     names = {m: (m, m.rpartition("/")[2]) for m in dict.fromkeys(long["model"].astype(str))}
-    wanted = list(dict.fromkeys(_matching("model in these results", models, names)))
-    keep &= long["model"].isin(wanted)
+    selected = list(dict.fromkeys(_matching("model in these results", models, names)))
+    keep &= long["model"].isin(selected)
     keep &= long["grammar"].isin(
         _matching("grammar in these results", grammars, {g: (g, short_name(g)) for g in sorted(set(long["grammar"]))})
     )
@@ -72,7 +72,7 @@ def select(
     places: list[int] = keep.to_numpy().nonzero()[0].tolist()
     if models:
         names_of = long["model"].astype(str).tolist()
-        places.sort(key=lambda place: wanted.index(names_of[place]))
+        places.sort(key=lambda place: selected.index(names_of[place]))
     records = records_in(results)
     if records is None:
         return long.iloc[places]
@@ -82,15 +82,17 @@ def select(
 
 def _matching(what: str, patterns: Sequence[str], names: Mapping[str, Sequence[str]]) -> list[str]:
     """Return the names that match one of the patterns; all names if there are no patterns."""
-    found: list[str] = [] if patterns else list(names)
+    matches: list[str] = [] if patterns else list(names)
     for pattern in words(patterns):
         wanted = {pattern.lower(), canonical(pattern).lower()}
-        fit = [n for n, forms in names.items() if any(fnmatch.fnmatchcase(f.lower(), p) for f in forms for p in wanted)]
-        if not fit and pattern != "all":
+        fits = [
+            n for n, forms in names.items() if any(fnmatch.fnmatchcase(f.lower(), p) for f in forms for p in wanted)
+        ]
+        if not fits and pattern != "all":
             shortest = [forms[0] if "/" in pattern else forms[-1] for forms in names.values()]
             raise unknown(what, pattern, list(dict.fromkeys(shortest)))
-        found += fit or list(names)
-    return found
+        matches += fits or list(names)
+    return matches
 
 
 def _equal(long: pd.DataFrame, column: str, value: object) -> pd.Series[bool]:

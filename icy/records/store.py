@@ -19,7 +19,7 @@ from pathlib import Path
 from icy.core.errors import InvalidSettingError, StoreError
 from icy.core.files import free_name, is_inside, require_room, write_atomically
 
-from .check import LARGEST, checked, tell_left_out
+from .check import LARGEST, checked, warn_left_out
 from .record import INTERRUPTED, Record, by_filing, filing_of, is_better, model_file, plain_key
 from .versions import NONE, Versions, newest
 
@@ -46,7 +46,7 @@ class Store:
         warn: whether to warn about unreadable records, once per file.
 
     Attributes:
-        asked: versions in the running plan, which tables prefer to others (`newest`).
+        plan_versions: versions in the running plan, which tables prefer to others (`newest`).
 
     Raises:
         InvalidSettingError: `folder` is not a path.
@@ -60,7 +60,7 @@ class Store:
 
     def __init__(self, folder: str | Path, packed: Mapping[str, Record] | None = None, warn: bool = True) -> None:
         self.folder, self._packed, self._warn = folder_of(folder), packed or {}, warn
-        self.asked: Versions = NONE
+        self.plan_versions: Versions = NONE
         self._told: set[Path] = set()  # files with a warning
 
     def prepare(self) -> None:
@@ -104,13 +104,13 @@ class Store:
             write_atomically(self.folder / place, content)
         self._remember(record, number)
         text = json.dumps(record, indent=1, allow_nan=False)
-        _keep_if_odd(path)
+        _keep_unreadable(path)
         write_atomically(path, text.encode())
 
     def get(self, key: str) -> Record | None:
         """Return the record of a key; None if it does not exist or, with a warning, if it cannot be read."""
-        here, packed = self._in_the_folder(key), self._packed.get(key)
-        return packed if packed is not None and is_better(packed, here) else here
+        saved, packed = self._in_the_folder(key), self._packed.get(key)
+        return packed if packed is not None and is_better(packed, saved) else saved
 
     def lacks_model(self, record: Record) -> bool:
         """Return whether the model of a result was not saved, or no longer exists."""
@@ -135,7 +135,7 @@ class Store:
     def _leave_out(self, path: Path, error: Exception) -> None:
         if self._warn and path not in self._told:
             self._told.add(path)
-            tell_left_out(path, error)
+            warn_left_out(path, error)
 
     def _remember(self, record: Record, number: bool) -> None:
         """Set `filed` of a record, if wanted, and remember the largest number in the folder."""
@@ -152,7 +152,7 @@ class Store:
 
     def records(self) -> list[Record]:
         """Return the newest record of each configuration, for tables (see `newest`)."""
-        return sorted(newest(self.all_records(), self.asked), key=by_filing)
+        return sorted(newest(self.all_records(), self.plan_versions), key=by_filing)
 
     def all_records(self) -> list[Record]:
         """Return all records in the folder, in the order of saving.
@@ -201,24 +201,26 @@ def _read(path: Path) -> Record:
     return checked(path.read_bytes(), path.stem)
 
 
-def _keep_if_odd(path: Path) -> None:
+def _keep_unreadable(path: Path) -> None:
     """Rename a file that is not a record, before it is replaced."""
     try:
         _read(path)
     except FileNotFoundError:
         return
     except (OSError, ValueError):
-        kept = free_name(path, ODD)
+        renamed = free_name(path, ODD)
         with contextlib.suppress(OSError):
-            os.replace(path, kept)
-            log.warning("%s was not a readable result; it is kept as %s.", path, kept.name)
+            os.replace(path, renamed)
+            log.warning("%s was not a readable result; it is kept as %s.", path, renamed.name)
 
 
-def to_run(found: Mapping[str, Record | None], store: Store, rerun: str, keep_models: bool = False) -> set[str]:
+def keys_to_train(
+    records: Mapping[str, Record | None], store: Store, rerun: str, keep_models: bool = False
+) -> set[str]:
     """Return the keys to train now.
 
     Args:
-        found: the record of every key; None without a record.
+        records: the record of every key; None without a record.
         store: store of the records.
         rerun: one of the words of RERUN.
         keep_models: whether to train results without a saved model again.
@@ -231,11 +233,11 @@ def to_run(found: Mapping[str, Record | None], store: Store, rerun: str, keep_mo
     if rerun == "never":
         return set()
     if rerun == "always":
-        return set(found)
+        return set(records)
 
     def wanted(record: Record | None) -> bool:
         if record is None or record.get("reason") == INTERRUPTED:
             return True
         return (keep_models and store.lacks_model(record)) or (rerun == "failed" and record["failed"])
 
-    return {key for key, record in found.items() if wanted(record)}
+    return {key for key, record in records.items() if wanted(record)}

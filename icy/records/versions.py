@@ -24,7 +24,7 @@ NONE: Versions = MappingProxyType({})
 Rank: TypeAlias = tuple[bool, tuple[int, str]]  # whether there is a result, and the sort key of the last record
 
 
-def newest(records: Sequence[Record], asked: Versions = NONE) -> list[Record]:
+def newest(records: Sequence[Record], plan_versions: Versions = NONE) -> list[Record]:
     """Return the last record of each configuration, with only one version of each model, grammar and protocol.
 
     If several versions have a result, it is the version in the running plan; otherwise the version that is registered
@@ -32,15 +32,15 @@ def newest(records: Sequence[Record], asked: Versions = NONE) -> list[Record]:
 
     Args:
         records: records of any versions.
-        asked: versions in the running plan.
+        plan_versions: versions in the running plan.
     """
-    found: dict[Part, dict[str | None, Rank]] = {}
+    ranks_of: dict[Part, dict[str | None, Rank]] = {}
     for record in records:
         rank = not record["failed"], by_filing(record)
         for part, version in versions_of(record).items():
-            ranks = found.setdefault(part, {})
+            ranks = ranks_of.setdefault(part, {})
             ranks[version] = max(rank, ranks.get(version, rank))
-    shown = {part: _shown(part, ranks, asked) for part, ranks in found.items()}
+    shown = {part: _shown(part, ranks, plan_versions) for part, ranks in ranks_of.items()}
     current = [r for r in records if all(shown[part] == version for part, version in versions_of(r).items())]
     return list({config_text(record["config"]): record for record in current}.values())
 
@@ -50,18 +50,18 @@ def versions_of(record: Mapping[str, Any]) -> dict[Part, str | None]:
     names = {"model": ("side", "model"), "grammar": ("grammar",), "protocol": ("protocol",)}
     if kind := record.get("kind"):
         names[kind] = ("side", "model")  # jobs of other kinds have the version of their kind
-    found = record.get("versions", {})
-    return {(what, *(str(record.get(name)) for name in parts)): found.get(what) for what, parts in names.items()}
+    versions = record.get("versions", {})
+    return {(what, *(str(record.get(name)) for name in parts)): versions.get(what) for what, parts in names.items()}
 
 
-def _shown(part: Part, ranks: Mapping[str | None, Rank], asked: Versions) -> str | None:
+def _shown(part: Part, ranks: Mapping[str | None, Rank], plan_versions: Versions) -> str | None:
     """Return the version of a part to show, from the versions with records."""
     if len(ranks) == 1:
         return next(iter(ranks))
-    wanted = asked.get(part) or registered_version(part)
+    preferred = plan_versions.get(part) or registered_version(part)
 
     def rank(version: str | None) -> tuple[bool, bool, Rank]:
-        return ranks[version][0], version == wanted, ranks[version]
+        return ranks[version][0], version == preferred, ranks[version]
 
     return max(ranks, key=rank)
 

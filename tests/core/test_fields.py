@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from icy.core.errors import InvalidSettingError, UnknownNameError
-from icy.core.fields import checked, differing
+from icy.core.fields import changed_fields, checked
 
 
 @dataclass(frozen=True)
@@ -31,5 +31,5 @@ def test_another_name_is_refused_and_so_is_one_that_is_left_out() -> None:
 
 
 def test_what_differs() -> None:
-    assert differing(Sizes(4), Sizes()) == {"width": 4}
-    assert differing(Sizes(), Sizes()) == {}
+    assert changed_fields(Sizes(4), Sizes()) == {"width": 4}
+    assert changed_fields(Sizes(), Sizes()) == {}

@@ -116,7 +116,9 @@ def test_a_name_twice_in_one_file_is_an_error(tmp_path: Path, name: str) -> None
     file = tmp_path / "twice.py"
     text = TWICE.format(first="grammar", second="grammar", name=name)
     file.write_text(text)
-    with pytest.raises(DuplicateNameError, match=r"twice\.py' registers two grammars called '(one|uno)'; give each its own name"):
+    with pytest.raises(
+        DuplicateNameError, match=r"twice\.py' registers two grammars called '(one|uno)'; give each its own name"
+    ):
         registry.load_file(file)
     with pytest.raises(DuplicateNameError, match="registers two grammars"):  # of another machine
         registry.load_content("/elsewhere/twice.py", text.encode())

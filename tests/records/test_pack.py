@@ -16,7 +16,7 @@ from icy.config.specs import ProbeSpec
 from icy.core.errors import StoreError
 from icy.experiments.plan import make_plan
 from icy.records.load import load_records, long_of
-from icy.records.pack import Pack, add_to_pack, is_pack, merged
+from icy.records.pack import Pack, add_to_pack, is_pack, merge_packs
 from icy.records.store import Store
 from tests.helpers import on_file
 
@@ -139,7 +139,7 @@ def test_merging_drops_nothing_and_prefers_results() -> None:
         {**twice, "filed": 1},
         {**twice, "filed": 3},
     ]
-    one = merged([Pack.of(records[:2]), Pack.of(records[2:4], {"x": b"1"}), Pack.of(records[4:], {"x": b"2"})])
+    one = merge_packs([Pack.of(records[:2]), Pack.of(records[2:4], {"x": b"1"}), Pack.of(records[4:], {"x": b"2"})])
     assert [(r["grammar"], r["failed"], r["filed"]) for r in one.records] == [
         ("rot", False, 1),
         ("hol", False, 3),
@@ -198,7 +198,7 @@ def test_a_damaged_pack_says_so(pack: Path) -> None:
 def test_a_model_is_not_lost_to_a_newer_record_without_one() -> None:
     kept = on_file(files=["models/a.safetensors"], finished="2026-01-01")
     bare = on_file(finished="2026-01-02")
-    whole = merged([Pack.of([kept], {"models/a.safetensors": b"1"}), Pack.of([bare])])
+    whole = merge_packs([Pack.of([kept], {"models/a.safetensors": b"1"}), Pack.of([bare])])
     assert list(whole.records) == [kept]
     assert dict(whole.files) == {"models/a.safetensors": b"1"}
 
@@ -212,7 +212,7 @@ def test_files_are_those_of_the_record_that_is_kept(tmp_path: Path) -> None:
         [made("2026-02", b"new"), made("2026-01", b"old")],
         [made("2026-01", b"old"), made("2026-02", b"new")],
     ):
-        assert merged(packs).files["models/a.safetensors"] == b"new"
+        assert merge_packs(packs).files["models/a.safetensors"] == b"new"
     lacking = Pack.of(made("2026-02", b"").records).write(tmp_path / "pack.parquet")
     full = made("2026-02", b"new").write(tmp_path / "full.parquet")
     assert dict(add_to_pack(lacking, full).files) == dict(Pack.read(lacking).files) == {"models/a.safetensors": b"new"}

@@ -19,7 +19,7 @@ from icy.experiments.results import ProbeResult
 from icy.records.load import load_records
 from icy.records.long_table import write_tables
 from icy.records.record import Record
-from icy.records.store import Store, _last, to_run
+from icy.records.store import Store, _last, keys_to_train
 from tests.helpers import on_file
 
 
@@ -138,7 +138,7 @@ def test_a_damaged_record_is_kept_beside_the_new_one(
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
         assert Store(tmp_path).get(record["key"]) is None
-        assert to_run({record["key"]: store.get(record["key"])}, store, "missing") == {record["key"]}
+        assert keys_to_train({record["key"]: store.get(record["key"])}, store, "missing") == {record["key"]}
         store.put(record)
         assert path.with_name(f"{path.name}.odd{number}").read_text() == text
         assert f"{path} was not a readable result; it is kept as {path.name}.odd{number}." in caplog.text
@@ -178,7 +178,7 @@ def test_what_is_no_file_is_no_record(make: Callable[[Path], None], tmp_path: Pa
     Store(tmp_path).put(good := on_file())
     make(path := store.path(record["key"]))
     assert store.all_records() == [good]
-    assert to_run({record["key"]: store.get(record["key"])}, store, "missing") == {record["key"]}
+    assert keys_to_train({record["key"]: store.get(record["key"])}, store, "missing") == {record["key"]}
     store.put(record)
     assert store.get(record["key"]) == record
     assert os.path.lexists(path.with_name(f"{path.name}.odd"))
@@ -226,9 +226,10 @@ def test_what_is_run_again(tmp_path: Path, rerun: str, expected: set[str]) -> No
     keys = {name: on_file(seed=seed)["key"] for seed, name in enumerate(["good", "bad", "new"])}
     store.put(on_file(seed=0))
     store.put(on_file(seed=1, failed=True))
-    assert to_run({key: store.get(key) for key in keys.values()}, store, rerun) == {keys[name] for name in expected}
+    records = {key: store.get(key) for key in keys.values()}
+    assert keys_to_train(records, store, rerun) == {keys[name] for name in expected}
 
 
 def test_unknown_rerun(tmp_path: Path) -> None:
     with pytest.raises(InvalidSettingError, match="missing, failed, always, never"):
-        to_run({}, Store(tmp_path), "sometimes")
+        keys_to_train({}, Store(tmp_path), "sometimes")

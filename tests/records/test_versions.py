@@ -91,6 +91,6 @@ def test_tables_show_what_is_asked_for(tmp_path: Path) -> None:
     store = Store(tmp_path)
     for version in "12":
         store.put(of_version(version))
-    store.asked = {MINE: "1"}
+    store.plan_versions = {MINE: "1"}
     csv, parquet = write_tables(store)
     assert pd.read_csv(csv)["key"].tolist() == pd.read_parquet(parquet)["key"].tolist() == [of_version("1")["key"]]

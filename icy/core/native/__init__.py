@@ -67,14 +67,14 @@ def load(package: str) -> Library | None:
         InvalidSettingError: ICY_NATIVE is a variant that the library does not have or the processor cannot run.
         UnknownNameError: ICY_NATIVE is not "off" or a variant.
     """
-    found = _find(package, _asked())
-    return found if isinstance(found, Library) else None
+    library = _find(package, _requested_variant())
+    return library if isinstance(library, Library) else None
 
 
 def why_not(package: str) -> str | None:
     """Return why the native library of a package is not usable, without a full stop; None if it is usable."""
-    found = _find(package, _asked())
-    return found if isinstance(found, str) else None
+    library = _find(package, _requested_variant())
+    return library if isinstance(library, str) else None
 
 
 def in_use(package: str, instead: str) -> str:
@@ -82,41 +82,41 @@ def in_use(package: str, instead: str) -> str:
     library = load(package)
     if library is None:
         return f"{instead}, native code {why_not(package)}"
-    why = f"chosen by {SETTING}" if _asked() else f"the best for this processor of {', '.join(library.built)}"
+    why = f"chosen by {SETTING}" if _requested_variant() else f"best for this processor of {', '.join(library.built)}"
     return f"native, {library.variant}: {why}"
 
 
-def _asked() -> str | None:
+def _requested_variant() -> str | None:
     """Return the value of ICY_NATIVE; None if it is not set."""
-    asked = os.environ.get(SETTING, "").strip()
+    requested = os.environ.get(SETTING, "").strip()
     known = [OFF, *dict.fromkeys(name for kinds in build.VARIANTS.values() for name in kinds)]
-    if asked and asked not in known:
-        raise unknown(f"value of {SETTING}", asked, known)
-    return asked or None
+    if requested and requested not in known:
+        raise unknown(f"value of {SETTING}", requested, known)
+    return requested or None
 
 
 @functools.cache
-def _find(package: str, asked: str | None) -> Library | str:
+def _find(package: str, requested: str | None) -> Library | str:
     """Return the library of a package, or the reason why it is not usable."""
-    if asked == OFF:
+    if requested == OFF:
         return f"switched off by {SETTING}={OFF}"
     spec = importlib.util.find_spec(package)
     if spec is None or spec.origin is None:
         return f"not found: the package {package} does not exist"
-    found = _open(Path(spec.origin).parent)
-    if isinstance(found, str):
-        if asked is not None:
-            raise InvalidSettingError(f"{SETTING}={asked} is not possible for {package}: {found}.")
-        return found
-    built = tuple(found.icy_built().decode().split())
-    usable = tuple(name for name in built if found.icy_runs(name.encode()))
+    library = _open(Path(spec.origin).parent)
+    if isinstance(library, str):
+        if requested is not None:
+            raise InvalidSettingError(f"{SETTING}={requested} is not possible for {package}: {library}.")
+        return library
+    built = tuple(library.icy_built().decode().split())
+    usable = tuple(name for name in built if library.icy_runs(name.encode()))
     if not usable:
         return f"not usable: this processor cannot run its variants {', '.join(built)}"
-    if asked is not None and asked not in usable:
+    if requested is not None and requested not in usable:
         raise InvalidSettingError(
-            f"{SETTING}={asked} is not possible for {package}: this processor runs its variants {', '.join(usable)}."
+            f"{SETTING}={requested} is not possible for {package}: this processor runs {', '.join(usable)}."
         )
-    return Library(package, Path(found._name), asked or usable[-1], usable, built, found)
+    return Library(package, Path(library._name), requested or usable[-1], usable, built, library)
 
 
 def _open(folder: Path) -> ctypes.CDLL | str:

@@ -27,11 +27,11 @@ def address(array: Tensor | Shaped[NDArray[Any], "*shape"], dtype: str, count: i
     Raises:
         IncompatibleError: the array does not have these properties.
     """
-    found, fault, place = _of_array(array) if isinstance(array, np.ndarray) else _of_tensor(array)
-    if fault or found != dtype or math.prod(array.shape) != count:
+    actual, fault, place = _of_array(array) if isinstance(array, np.ndarray) else _of_tensor(array)
+    if fault or actual != dtype or math.prod(array.shape) != count:
         raise IncompatibleError(
             f"Native code takes '{name}' as {count} contiguous numbers of {dtype} on the CPU; got shape "
-            f"{list(array.shape)} of {found}{fault}."
+            f"{list(array.shape)} of {actual}{fault}."
         )
     return place
 

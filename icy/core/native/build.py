@@ -113,13 +113,13 @@ def build(folder: Path, target: Path, scratch: Path) -> str:
     """
     target.mkdir(parents=True, exist_ok=True)
     try:
-        made = _linked(folder, scratch)
+        library = _linked(folder, scratch)
     except (NotBuiltError, OSError) as error:
         (target / LIBRARY).unlink(missing_ok=True)
         (target / NOTE).write_text(f"{error}\n", encoding="utf-8")
         return f"{folder}: native library not built: {error}"
     new = target / f"{LIBRARY}.new"
-    shutil.copy(made, new)
+    shutil.copy(library, new)
     new.replace(target / LIBRARY)  # a process may have the old one open
     (target / NOTE).unlink(missing_ok=True)
     return f"{folder}: native library built for {', '.join(variants())}"
@@ -131,12 +131,12 @@ def compiler() -> list[str]:
     Raises:
         NotBuiltError: no compiler was found.
     """
-    asked = os.environ.get("CXX")
-    for name in [asked] if asked else ["c++", "g++", "clang++"]:
+    requested = os.environ.get("CXX")
+    for name in [requested] if requested else ["c++", "g++", "clang++"]:
         command = shlex.split(name)
         if command and shutil.which(command[0]):
             return command
-    raise NotBuiltError(f"no C++ compiler was found when icy was installed{f' (CXX={asked})' if asked else ''}")
+    raise NotBuiltError(f"no C++ compiler was found when icy was installed{f' (CXX={requested})' if requested else ''}")
 
 
 def possible() -> bool:
@@ -189,10 +189,10 @@ def _shared() -> Iterator[str]:
 
 def _run(command: Sequence[str], folder: Path | None = None) -> str:
     """Run a compiler and return its output. If it fails, print its errors, and raise NotBuiltError with the first."""
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    if done.returncode == 0:
-        return done.stdout
-    print(done.stderr, file=sys.stderr)
-    lines = [line for line in done.stderr.splitlines() if re.search(r"\berror\b|undefined reference", line)]
-    first = (lines or done.stderr.splitlines() or [f"exit code {done.returncode}"])[0].strip()
+    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    if result.returncode == 0:
+        return result.stdout
+    print(result.stderr, file=sys.stderr)
+    lines = [line for line in result.stderr.splitlines() if re.search(r"\berror\b|undefined reference", line)]
+    first = (lines or result.stderr.splitlines() or [f"exit code {result.returncode}"])[0].strip()
     raise NotBuiltError(f"{Path(command[0]).name} failed: {first}")

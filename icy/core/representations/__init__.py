@@ -15,7 +15,7 @@ from .codebook import COMMITMENT, Codebook, LearntCodebook
 from .discrete import ANSWERS, DISCRETE, Discrete
 from .gumbel import TEMPERATURE, Gumbel, GumbelSoftmax
 from .losses import INSIDE_LOG, SMALLEST_DEVIATION, advantage, cross_entropy, entropy, squared_error
-from .mixins import VOCABULARY, WITH_START, Answering, SpokenSymbols, Symbols, Unlearnt
+from .mixins import VOCABULARY, WITH_START, Answering, SpokenSymbols, Symbols, WithoutParameters
 from .protocol import Answered, Losses, Meanings, Representation, Scores, Sent, StepScores, Targets, Words
 from .quantised import Quantised
 from .samples import largest, one_hot, relaxed, sampled, straight_through, without_start
@@ -50,7 +50,7 @@ __all__ = [
     "StepScores",
     "Symbols",
     "Targets",
-    "Unlearnt",
+    "WithoutParameters",
     "Words",
     "advantage",
     "cross_entropy",
@@ -84,14 +84,14 @@ def get_representation(name: str, **options: object) -> Representation:
     """
     if not isinstance(name, str):
         raise InvalidSettingError(f"A representation is given by name, not by {type(name).__name__}.")
-    found = REPRESENTATIONS.get(name.lower())
-    if found is None:
+    representation = REPRESENTATIONS.get(name.lower())
+    if representation is None:
         raise unknown("representation", name, list(REPRESENTATIONS))
-    own = {key: value for key, value in options.items() if key in options_of(found.name)}
-    return replace(found, **own) if own else found  # type: ignore[type-var]
+    own = {key: value for key, value in options.items() if key in options_of(representation.name)}
+    return replace(representation, **own) if own else representation  # type: ignore[type-var]
 
 
 def options_of(name: str) -> tuple[str, ...]:
     """Return the attributes of a representation that can be set."""
-    found = REPRESENTATIONS[name]
-    return tuple(f.name for f in fields(found)) if is_dataclass(found) else ()
+    representation = REPRESENTATIONS[name]
+    return tuple(f.name for f in fields(representation)) if is_dataclass(representation) else ()

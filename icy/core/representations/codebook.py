@@ -82,8 +82,8 @@ class Codebook(Nearest):
 
     def sender_loss(self, scores: Scores, messages: Targets, noise: Noise | None = None) -> Losses:
         """Return the squared distance to the codes of the tokens, mean over batch and positions."""
-        wanted = one_hot(messages, scores.shape[-1] - 1, scores.dtype)
-        return (scores[..., :-1] - wanted).square().sum(-1).mean((-2, -1))
+        codes = one_hot(messages, scores.shape[-1] - 1, scores.dtype)
+        return (scores[..., :-1] - codes).square().sum(-1).mean((-2, -1))
 
     def as_link(self, vocab_size: int, taught: bool = False) -> "LearntCodebook":
         """Return a learned codebook."""
@@ -138,14 +138,14 @@ class LearntCodebook(nn.Module, Nearest):
         return largest(self._by_code(rows)) @ self.codes
 
     def _emitted(self, rows: Tensor) -> Tensor:
-        given = rows[..., :-1]
+        inputs = rows[..., :-1]
         # The difference is exactly 0, and carries the gradient.
-        return F.pad(self._nearest(rows) + (given - given.detach()), (0, 1))
+        return F.pad(self._nearest(rows) + (inputs - inputs.detach()), (0, 1))
 
     def _by_code(self, rows: Tensor) -> Tensor:
-        given = rows[..., :-1]
-        far = distances(given.detach(), self.codes) + self.commitment * distances(given, self.codes.detach())
-        return -far / given.shape[-1]
+        inputs = rows[..., :-1]
+        far = distances(inputs.detach(), self.codes) + self.commitment * distances(inputs, self.codes.detach())
+        return -far / inputs.shape[-1]
 
     def as_sent(self, scores: Scores) -> Sent:
         """Return minus the loss of each code, a sum of two mean squared distances to the scores.
@@ -183,5 +183,5 @@ def distances(rows: Float[Tensor, "*#stack row vocab"], codes: Codes) -> Float[T
 @traceable
 def emitted_unit(scores: Float[Tensor, "*places vocab"]) -> Float[Tensor, "*places vocab"]:
     """Return the unit vector nearest to the scores, with the gradient of the scores."""
-    given = scores[..., :-1]
-    return F.pad(largest(given.detach()) + (given - given.detach()), (0, 1))
+    inputs = scores[..., :-1]
+    return F.pad(largest(inputs.detach()) + (inputs - inputs.detach()), (0, 1))

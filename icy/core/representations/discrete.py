@@ -46,9 +46,9 @@ class Discrete(SpokenSymbols):
         return self._supervised(scores, meanings, noise)
 
     def _supervised(self, scores: Scores, targets: Targets, noise: Noise) -> Losses:
-        drawn = self.message(scores, noise).argmax(-1)
-        rewards = (drawn == targets).sum(-1).to(scores.dtype)
-        gain = advantage(rewards, axes=1).unsqueeze(-1) * -cross_entropy(scores, drawn)
+        samples = self.message(scores, noise).argmax(-1)
+        rewards = (samples == targets).sum(-1).to(scores.dtype)
+        gain = advantage(rewards, axes=1).unsqueeze(-1) * -cross_entropy(scores, samples)
         return -self.reward_weight * gain.sum((-2, -1)) - self.entropy_weight * entropy(scores)
 
     def link_loss(self, sent: Sent, answered: Answered, meanings: Meanings, noise: Noise) -> Losses:

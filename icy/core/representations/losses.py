@@ -14,9 +14,9 @@ SMALLEST_DEVIATION = 0.1  # advantages are not normalized if the standard deviat
 INSIDE_LOG = 1e-8  # added to probabilities before the logarithm
 
 
-def squared_error(found: Scores, targets: Targets) -> Losses:
+def squared_error(scores: Scores, targets: Targets) -> Losses:
     """Return the mean squared difference from the one-hot targets."""
-    return (found - one_hot(targets, found.shape[-1], found.dtype)).square().mean((-3, -2, -1))
+    return (scores - one_hot(targets, scores.shape[-1], scores.dtype)).square().mean((-3, -2, -1))
 
 
 def advantage(rewards: Float[Tensor, "*axes"], axes: int) -> Float[Tensor, "*axes"]:
@@ -68,8 +68,8 @@ class _CrossEntropy(Fused):
             if grad is not None:
                 to_scores = (found - one_hot(targets, found.shape[1], found.dtype)) * grad.unsqueeze(1)
             if of_probabilities is not None:
-                given = of_probabilities.t()
-                to_scores = to_scores + found * (given - (found * given).sum(1, keepdim=True))
+                grads = of_probabilities.t()
+                to_scores = to_scores + found * (grads - (found * grads).sum(1, keepdim=True))
             return to_scores, None
         to_scores = probabilities.t().contiguous()
         rows = torch.arange(len(targets), device=targets.device)

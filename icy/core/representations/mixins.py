@@ -24,7 +24,7 @@ class Answering:
         return cross_entropy(answered, meanings).mean((-2, -1))
 
 
-class Unlearnt:
+class WithoutParameters:
     """A representation without parameters."""
 
     def as_link(self, vocab_size: int, taught: bool = False) -> Self:
@@ -40,7 +40,7 @@ class Unlearnt:
         return sent.new_zeros(sent.shape[:-3])
 
 
-class Symbols(Unlearnt):
+class Symbols(WithoutParameters):
     """A representation in which a word is one symbol."""
 
     def words(self, message: Scores) -> Words:

@@ -11,7 +11,7 @@ from icy.core.errors import InvalidSettingError, unknown
 from icy.core.noise import Noise
 from icy.core.tracing import traceable
 
-from .mixins import Answering, Unlearnt
+from .mixins import Answering, WithoutParameters
 from .protocol import Losses, Scores, Sent, StepScores, Targets, Words
 from .samples import one_hot
 
@@ -22,7 +22,7 @@ OF_A_STEP, OF_A_MESSAGE = (-2, -1), (-3, -1)  # axes of batch and digits
 
 
 @dataclass(frozen=True)
-class Quantised(Unlearnt, Answering):
+class Quantised(WithoutParameters, Answering):
     """QT: a word is V digits. Each digit is a rounded score, with the gradient of the unrounded score; no noise.
 
     The last score, of the start symbol, is not used, and its place in a message is always 0.
@@ -61,11 +61,11 @@ class Quantised(Unlearnt, Answering):
         exactly 0 or 1, and the loss is the squared error.
         """
         digits = scores[..., :-1]
-        wanted = one_hot(messages, digits.shape[-1], scores.dtype) / (self.levels - 1)
+        targets = one_hot(messages, digits.shape[-1], scores.dtype) / (self.levels - 1)
         if self.normalise == "sigmoid":
-            errors = F.binary_cross_entropy_with_logits(digits, wanted, reduction="none")
+            errors = F.binary_cross_entropy_with_logits(digits, targets, reduction="none")
         else:
-            errors = (_in_unit_interval(digits, self.normalise, OF_A_MESSAGE) - wanted).square()
+            errors = (_in_unit_interval(digits, self.normalise, OF_A_MESSAGE) - targets).square()
         return errors.sum(-1).mean((-2, -1))
 
     def words(self, message: Scores) -> Words:

@@ -9,7 +9,7 @@ import torch
 from icy.config.presets import OLD_PRESETS
 from icy.core.entry import CORE
 from icy.core.errors import InvalidSettingError, unknown
-from icy.core.fields import checked, differing
+from icy.core.fields import changed_fields, checked
 from icy.core.registry import SPEAKER, registry
 from icy.core.streams import stream_key
 from icy.core.types import Choices, Fields
@@ -88,8 +88,8 @@ class LearningMethod:
         Errors as for `made`.
         """
         made, usual = self.made(core, given, preset, game), self.made(core, {}, preset, game)
-        changed = differing(made, usual)
-        return {n: differing(v, cast(Any, type(v))()) if is_dataclass(v) else v for n, v in changed.items()}
+        changed = changed_fields(made, usual)
+        return {n: changed_fields(v, cast(Any, type(v))()) if is_dataclass(v) else v for n, v in changed.items()}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -97,7 +97,7 @@ class FreshProcess:
         """Run the function there."""
         try:
             _start_tracker()
-            with signals.held():
+            with signals.delay_signals():
                 future: Future[Any] = self._executor.submit(self._task, *arguments)
         except BrokenProcessPool as error:  # the process was killed while it had nothing to do
             future = Future()
@@ -134,7 +134,7 @@ class CopiedProcess:
 
     def __init__(self, task: Task, start: Task) -> None:
         self._here, there = multiprocessing.Pipe()
-        with there, signals.held(), warnings.catch_warnings(action="ignore"):  # of threads: `copies` sees them
+        with there, signals.delay_signals(), warnings.catch_warnings(action="ignore"):  # of threads: `copies` sees them
             context: Any = multiprocessing.get_context("fork")
             here = os.getpid()
             _lifeline(here)  # so that the copy has it
@@ -196,7 +196,7 @@ def copies(count: int, task: Task, start: Task) -> list[CopiedProcess]:
     made: list[CopiedProcess] = []
     try:
         # Copies inherit the limit of BLAS. In a copy it could no longer be set without starting the threads.
-        with threadpool_limits(1, "blas"), signals.held():  # else an interrupt could come before a copy is known here
+        with threadpool_limits(1, "blas"), signals.delay_signals():  # before a copy is known here
             alone = True
             while alone and len(made) < count:
                 made.append(CopiedProcess(task, start))
@@ -242,7 +242,7 @@ def _lifeline(parent: int) -> tuple[Connection, Connection]:
 
 def _start_tracker() -> None:
     """Start Python's tracker of resources before a worker: as it starts, it lets signals through that are held."""
-    with signals.held():
+    with signals.delay_signals():
         resource_tracker.ensure_running()
 
 

@@ -35,9 +35,7 @@ def test_doctor_says_which_code_is_in_use(monkeypatch: pytest.MonkeyPatch, tmp_p
         if library is None:
             assert usual[what].endswith(f", native code {native.why_not(package)}")
         else:
-            assert usual[what] == (
-                f"native, {library.variant}: the best for this processor of {', '.join(library.built)}"
-            )
+            assert usual[what] == (f"native, {library.variant}: best for this processor of {', '.join(library.built)}")
             monkeypatch.setenv("ICY_NATIVE", library.usable[0])
             assert told()[what] == f"native, {library.usable[0]}: chosen by ICY_NATIVE"
             monkeypatch.delenv("ICY_NATIVE")
