@@ -28,7 +28,7 @@ class Library:
 
 
 @pytest.mark.parametrize(("most", "threshold"), [(2**40, 1024), (32 * MEGABYTE, 32)])
-def test_memory_is_kept(monkeypatch: pytest.MonkeyPatch, most: int, threshold: int) -> None:
+def test_freed_memory_is_kept(monkeypatch: pytest.MonkeyPatch, most: int, threshold: int) -> None:
     monkeypatch.setattr(allocation, "_kept", False)
     library = Library(most)
     monkeypatch.setattr(allocation.ctypes, "CDLL", lambda _: library)
@@ -37,7 +37,7 @@ def test_memory_is_kept(monkeypatch: pytest.MonkeyPatch, most: int, threshold: i
     assert library.set == {-3: threshold * MEGABYTE, -1: -1, -2: 64 * MEGABYTE}
 
 
-def test_another_c_library_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_c_libraries_are_not_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(allocation, "_kept", False)
     monkeypatch.setattr(allocation.ctypes, "CDLL", lambda _: object())
     assert not keep_memory()
@@ -51,7 +51,7 @@ def test_another_c_library_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library")
-def test_a_freed_array_is_not_fetched_anew() -> None:
+def test_a_freed_array_is_reused() -> None:
     """Page faults of an array of 64 MB, made and freed again: only the first time."""
     script = (
         "import resource, numpy as np; from icy.core.allocation import keep_memory\n"

@@ -71,7 +71,7 @@ def test_missing_numbers_are_missing(tmp_path: Path) -> None:
     assert list(found["grammar"]) == ["rot", "NA"]
 
 
-def test_other_encodings_are_warned_of_and_what_is_no_text_is_refused(
+def test_other_encodings_give_a_warning_and_binary_files_an_error(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "results.csv"
@@ -88,7 +88,7 @@ def test_separators_within_quotes_do_not_count() -> None:
     assert separated("a\n1\n", "\t")[0] == "\t"
 
 
-def test_rows_of_the_study_come_back(tmp_path: Path) -> None:
+def test_rows_of_the_study_are_restored(tmp_path: Path) -> None:
     rows = pd.DataFrame([dict.fromkeys(COLUMNS, "007") | {"agent": name, "value": 0.5} for name in NAMES])
     csv_table(rows).to_csv(tmp_path / "rows.csv", index=False)
     found = read_rows(tmp_path / "rows.csv")

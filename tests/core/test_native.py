@@ -86,13 +86,13 @@ def test_variants_differ_in_their_vectors(monkeypatch: pytest.MonkeyPatch) -> No
         assert forced.function("vector_bytes", ctypes.c_int)() == WIDTHS[variant]
 
 
-def test_off(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_native_code_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ICY_NATIVE", "off")
     assert native.load("icy.models.native") is None
     assert native.why_not("icy.models.native") == "switched off by ICY_NATIVE=off"
 
 
-def test_impossible_settings_are_refused(monkeypatch: pytest.MonkeyPatch, package: Path) -> None:
+def test_impossible_settings_are_rejected(monkeypatch: pytest.MonkeyPatch, package: Path) -> None:
     monkeypatch.setenv("ICY_NATIVE", "avx")
     with pytest.raises(IcyError, match=r"No value of ICY_NATIVE is called 'avx'.*avx2"):
         native.load("icy.models.native")
@@ -174,18 +174,18 @@ def test_without_a_compiler(package: Path, monkeypatch: pytest.MonkeyPatch, tmp_
     assert "native code does not support pdp11" in built(package)
 
 
-def test_a_file_of_another_machine(package: Path) -> None:
+def test_a_library_of_another_machine_is_not_used(package: Path) -> None:
     (package / build.LIBRARY).write_bytes(b"\x7fELF of something else")
     assert (native.why_not("a_room.native") or "").startswith("built for another machine than this")
 
 
-def test_no_such_package() -> None:
+def test_a_missing_package_gives_a_reason() -> None:
     assert native.why_not("icy.core.no_such") == "not found: the package icy.core.no_such does not exist"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have no glibc")
 @pytest.mark.parametrize("package", PACKAGES)
-def test_libraries_need_an_old_glibc_and_nothing_else(package: str) -> None:
+def test_libraries_need_only_an_old_glibc(package: str) -> None:
     """So that one wheel fits every Linux of the last ten years; what needs more gets no manylinux_2_17 tag."""
     library = native.load(package)
     if library is None:
@@ -211,7 +211,7 @@ def test_libraries_export_only_variants_of_functions(package: str) -> None:
     assert {n for n in names if n.rpartition("_")[2] not in by_variant} == {"icy_built", "icy_runs", "icy_sources"}
 
 
-def test_importing_icy_loads_none() -> None:
+def test_importing_icy_loads_no_library() -> None:
     code = (
         "import icy, icy.models, icy.metrics, icy.training\n"
         "maps = open('/proc/self/maps').read() if __import__('sys').platform == 'linux' else ''\n"

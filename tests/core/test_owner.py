@@ -24,24 +24,24 @@ def ended() -> Owner:
     return found
 
 
-def test_this_process_is_there() -> None:
+def test_this_process_is_running() -> None:
     assert HERE.pid == os.getpid()
     assert not HERE.gone()
 
 
 @posix
-def test_a_process_that_has_ended_is_gone() -> None:
+def test_an_ended_process_is_gone() -> None:
     assert ended().space == HERE.space
     assert ended().gone()
 
 
 @only_linux
-def test_the_number_of_another_process_is_not_taken_for_it() -> None:
+def test_a_reused_process_number_is_another_process() -> None:
     assert replace(HERE, began=HERE.began - 1).gone()
 
 
 @only_linux
-def test_a_process_that_nobody_has_buried_is_gone() -> None:
+def test_a_zombie_process_is_gone() -> None:
     script = "import sys; from icy.core.owner import Owner; print(Owner.here(), flush=True); sys.stdin.read()"
     with subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -53,13 +53,13 @@ def test_a_process_that_nobody_has_buried_is_gone() -> None:
         assert owner.gone()
 
 
-def test_of_another_machine_nothing_is_known() -> None:
+def test_processes_of_other_machines_are_unknown() -> None:
     other = replace(ended(), space="00000000")
     assert not other.local
     assert not other.gone()
 
 
-def test_a_name_tells_its_owner() -> None:
+def test_the_name_of_a_file_contains_its_owner() -> None:
     assert Owner.in_name(f"icy-pool-{HERE}-x_9abc") == HERE
     assert Owner.in_name("icy-results") is None
     assert Owner.in_name("icy-pool-8f_2k1") is None

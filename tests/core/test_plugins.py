@@ -29,7 +29,7 @@ class Mirrored(Corruption):
 """
 
 
-def test_a_plugin_file_registers_what_it_holds(tmp_path: Path) -> None:
+def test_a_plugin_file_registers_its_models(tmp_path: Path) -> None:
     file = tmp_path / "my own-plugin.py"
     file.write_text(FILE)
     registry.load_file(file)
@@ -45,7 +45,7 @@ def test_a_plugin_file_registers_what_it_holds(tmp_path: Path) -> None:
     )
 
 
-def test_a_plugin_file_that_registers_nothing_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_plugin_file_without_entries_gives_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     file = tmp_path / "idle.py"
     file.write_text("def sender(): pass\n")
     registry.load_file(file)
@@ -61,7 +61,7 @@ def test_a_missing_plugin_file_is_named(tmp_path: Path) -> None:
     ("text", "what"),
     [("import no_such_module_xyz", "ModuleNotFoundError"), ("def (", "SyntaxError"), ("1/0", "ZeroDivisionError")],
 )
-def test_a_broken_plugin_file_is_named_and_can_be_mended(tmp_path: Path, text: str, what: str) -> None:
+def test_a_broken_plugin_file_is_named_and_can_be_fixed(tmp_path: Path, text: str, what: str) -> None:
     file = tmp_path / "broken_plugin.py"
     file.write_text(text)
     before = set(sys.modules)
@@ -73,7 +73,7 @@ def test_a_broken_plugin_file_is_named_and_can_be_mended(tmp_path: Path, text: s
     assert registry.get("mirrored", "grammar").origin.startswith("icy_plugin_broken_plugin_")
 
 
-def test_two_plugin_files_of_one_name_are_two(tmp_path: Path) -> None:
+def test_plugin_files_may_have_the_same_name(tmp_path: Path) -> None:
     """Otherwise the second would silently replace what the first registered."""
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
@@ -83,14 +83,14 @@ def test_two_plugin_files_of_one_name_are_two(tmp_path: Path) -> None:
         registry.load_file(tmp_path / "b" / "same.py")
 
 
-def test_a_plugin_file_cannot_take_a_name(tmp_path: Path) -> None:
+def test_a_plugin_file_cannot_use_a_registered_name(tmp_path: Path) -> None:
     file = tmp_path / "greedy.py"
     file.write_text(FILE.replace('"mirrored"', '"rot"'))
     with pytest.raises(DuplicateNameError, match=r"'rot' is already registered by icy\.grammars\.rot"):
         registry.load_file(file)
 
 
-def test_a_file_that_is_not_python_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_python_is_rejected(tmp_path: Path) -> None:
     file = tmp_path / "notes.txt"
     file.write_text("not Python")
     with pytest.raises(PluginError, match="is not a Python file"):
@@ -129,7 +129,7 @@ def test_a_name_twice_in_one_file_is_an_error(tmp_path: Path, name: str) -> None
     assert registry.get("two", "grammar").origin == registry.get("one", "grammar").origin
 
 
-def test_a_name_of_two_kinds_is_fine(tmp_path: Path) -> None:
+def test_a_name_may_have_two_kinds(tmp_path: Path) -> None:
     file = tmp_path / "kinds.py"
     file.write_text(TWICE.format(first="grammar", second="metric", name='"one"'))
     registry.load_file(file)

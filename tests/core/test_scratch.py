@@ -21,7 +21,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_only_folders_of_processes_that_are_gone_are_removed(temporary: Path) -> None:
+def test_only_folders_of_ended_processes_are_removed(temporary: Path) -> None:
     mine = scratch_folder("pool")
     gone = replace(Owner.here(), pid=2**22 + 1)  # beyond the numbers that Linux gives
     dead = temporary / f"icy-pool-{gone}-x1"
@@ -43,7 +43,7 @@ def test_a_full_folder_is_named(temporary: Path, monkeypatch: pytest.MonkeyPatch
         scratch_folder("pool")
 
 
-def test_a_folder_that_has_room_for_a_folder_only_is_named(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_with_room_for_a_folder_only_is_named(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A full disk takes a folder still, and an empty file."""
 
     def full(*_: Any) -> int:
@@ -55,7 +55,7 @@ def test_a_folder_that_has_room_for_a_folder_only_is_named(temporary: Path, monk
     assert not list(temporary.iterdir())
 
 
-def test_a_named_folder_that_python_passes_over_is_told(
+def test_an_unused_tmpdir_gives_a_warning(
     temporary: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(temporary))

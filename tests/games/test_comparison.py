@@ -23,7 +23,7 @@ from icy.games.turn_settings import TurnSettings
 FOUR = GameChanges(turns={"rule_length": 4, "targets": 5}, count=60)
 
 
-def test_a_row_per_agents_with_their_game() -> None:
+def test_compare_gives_a_row_per_agents_and_game() -> None:
     rows = compare(["ideal", "random"], FOUR)
     assert rows["agents"].tolist() == ["ideal", "random"]
     assert rows[["world", "rule_length", "targets", "distractors", "distractor_kind"]].iloc[0].tolist() == [
@@ -59,7 +59,7 @@ def baseline(name: str, *agents: GameAgents) -> list[GameAgents]:
         beside(rule_sampling="uniform", repeat_target=True, evaluation=60),
     ],
 )
-def test_baselines_play_the_game_of_the_agents(name: str, agents: GameAgents) -> None:
+def test_oracles_play_the_game_of_the_agents(name: str, agents: GameAgents) -> None:
     (player,) = baseline(name, agents)
     assert (player.label, player.game) == (name, agents.game)
     said = player.agents.play(player.turns.batch("test", 0, 1, 3)).words
@@ -67,7 +67,7 @@ def test_baselines_play_the_game_of_the_agents(name: str, agents: GameAgents) ->
     assert player.learned is None
 
 
-def test_baselines_play_every_game_of_the_agents_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_oracles_play_every_game_of_the_agents_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     trained = [beside(), beside(), beside("uniform"), beside(message_length=3)]
     monkeypatch.setattr(comparison, "_trained", lambda *given: trained)
     games = list(dict.fromkeys(one.game for one in trained))
@@ -88,7 +88,7 @@ def test_baselines_play_every_game_of_the_agents_once(monkeypatch: pytest.Monkey
         ("random", beside("groups", rules="formulas", rule_length=1), "conjunctions of concepts"),
     ],
 )
-def test_baselines_that_cannot_play_are_named(
+def test_oracles_that_cannot_play_are_named(
     name: str, agents: GameAgents, why: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert [one.game for one in baseline(name, agents, beside())] == [beside().game]
@@ -98,7 +98,7 @@ def test_baselines_that_cannot_play_are_named(
 
 
 @pytest.mark.parametrize(("of", "has_topsim"), [("targets", True), ("embedding", False)])
-def test_baselines_have_no_topsim_of_what_only_agents_perceive(of: str, has_topsim: bool) -> None:
+def test_oracles_have_no_topsim_of_embeddings(of: str, has_topsim: bool) -> None:
     agents = beside()
     setup = replace(agents.setup, learning=replace(agents.setup.learning, topsim_of=of))
     (player,) = baseline("ideal", replace(agents, setup=setup))
@@ -131,18 +131,18 @@ def test_other_worlds_and_turns() -> None:
         ("ideal", GameChanges(world="thinks"), "did you mean thing"),
     ],
 )
-def test_what_cannot_be_is_refused(who: str, game: GameChanges, why: str) -> None:
+def test_invalid_values_are_rejected(who: str, game: GameChanges, why: str) -> None:
     with pytest.raises(IcyError, match=why):
         one_player(who, game)
 
 
-def test_a_folder_without_agents_is_refused(tmp_path: Path) -> None:
+def test_a_folder_without_agents_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(IcyError):
         players(tmp_path)
 
 
 @pytest.mark.slow
-def test_turns_are_shown_in_words() -> None:
+def test_turns_are_shown_as_text() -> None:
     player = one_player("ideal", GameChanges(turns={"rule_length": 2, "targets": 4}))
     first, second = show_turns(player, 2)
     words = [concept.strip() for concept in first.rule.split("and")]

@@ -29,7 +29,7 @@ def only(**given: Any) -> GameJob:
     return job
 
 
-def test_the_usual_game_is_that_of_the_paper() -> None:
+def test_the_default_game_equals_the_paper() -> None:
     setup = only().task
     assert (setup.world, setup.channel, setup.word_size, setup.message_length) == ("thing", "qt", 6, 1)
     assert (setup.turns.targets, setup.turns.distractors, setup.learning.batch_size) == (20, 20, 10)
@@ -46,7 +46,7 @@ def test_words_are_enough_for_all_concepts(channel: str, concepts: int, width: i
 
 
 @pytest.mark.slow
-def test_what_is_several_becomes_rows_and_seeds_and_distractors_one_stack() -> None:
+def test_combinations_are_rows_and_seeds_and_distractors_are_one_stack() -> None:
     found = jobs(channel=["gs", "qt"], rule_length="1,4", targets=[5, 8], distractor_kind=["near", "auto", "uniform"])
     assert len(found) == 8
     assert {(job.task.channel, job.task.turns.rule_length, job.task.turns.targets) for job in found} == {
@@ -59,7 +59,7 @@ def test_what_is_several_becomes_rows_and_seeds_and_distractors_one_stack() -> N
         assert [r.seed for r in job.replicates] == [123, 124, 125] * 2
 
 
-def test_a_setup_is_made_again_of_its_configuration() -> None:
+def test_a_task_is_rebuilt_from_its_configuration() -> None:
     job = only(**{n: v for n, v in TINY.items() if n != "workers"}, settings={"epoch": 5}, game={"held_out": 0.25})
     config = job.config(job.replicates[0])
     again = GameTask.of_config(config["settings"]["setup"])
@@ -83,7 +83,7 @@ def test_a_record_has_a_row_in_the_long_table() -> None:
 # -- presets -----------------------------------------------------------------------------------------------------------
 
 
-def test_published_departs_by_name_and_only_where_it_applies() -> None:
+def test_the_preset_published_changes_only_what_applies() -> None:
     gs, qt = jobs(preset="published", channel=["gs", "qt"], rule_length=4)
     assert (gs.task.steps, gs.task.word_size, gs.task.words) == (400_000, 50, 49)
     assert gs.task.channel_options == {}
@@ -93,7 +93,7 @@ def test_published_departs_by_name_and_only_where_it_applies() -> None:
     assert only(preset="published", channel="gs").task.words == 50  # a message of one word has no end
 
 
-def test_what_is_asked_for_goes_before_the_preset() -> None:
+def test_options_override_the_preset() -> None:
     options = {"preset": "published", "channel_options": {"normalise": "sigmoid"}, "settings": {"unmatched": "matched"}}
     setup = only(**options, steps=50, rule_length=4).task
     assert (setup.steps, setup.channel_options, setup.learning.unmatched) == (50, {"normalise": "sigmoid"}, "matched")
@@ -150,7 +150,7 @@ def test_presets_have_names_and_reasons() -> None:
     ],
     ids=lambda given: next(iter(given)) if isinstance(given, dict) else "",
 )
-def test_what_cannot_be_is_refused_in_a_sentence(given: dict[str, Any], why: str) -> None:
+def test_invalid_specs_are_rejected_with_a_message(given: dict[str, Any], why: str) -> None:
     with pytest.raises(IcyError, match=why) as raised:
         jobs(**given)
     assert str(raised.value)[-1] in ".?"

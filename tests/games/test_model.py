@@ -51,7 +51,7 @@ def played(model: GameModel, seen: Tensor, training: bool = True) -> Any:
 
 @pytest.mark.parametrize("channel", CHANNELS)
 @pytest.mark.parametrize("training", [True, False])
-def test_a_turn_is_the_parts_one_after_another(channel: str, training: bool) -> None:
+def test_forward_runs_the_parts_in_order(channel: str, training: bool) -> None:
     model, seen = make_game_model(replace(SETUP, channel=channel), 1), objects(4)
     logits, sent, words, extra = played(model, seen, training)
     with drawing_from(NOISE if training else None):
@@ -78,7 +78,7 @@ def test_the_loss_is_a_mean_over_candidates_and_turns() -> None:
     assert all(p[3] > 0 for p in both)
 
 
-def test_a_sender_that_sees_targets_alone_says_the_same_whatever_the_distractors() -> None:
+def test_a_sender_that_sees_targets_ignores_distractors() -> None:
     other = torch.cat([objects(4)[:, :3].flip(1), objects(4, seed=1)[:, 3:]], 1)
     for sees, same in (("targets", True), ("both", False)):
         model = make_game_model(replace(SETUP, sender_sees=sees), 1)  # type: ignore[arg-type]
@@ -88,7 +88,7 @@ def test_a_sender_that_sees_targets_alone_says_the_same_whatever_the_distractors
         assert played(model, other)[0].shape == (4, 5)
 
 
-def test_both_prototypes_stand_one_after_the_other() -> None:
+def test_means_of_targets_and_distractors_are_concatenated() -> None:
     model, seen = make_game_model(replace(SETUP, sender_sees="both"), 1), objects(4)
     vectors = model.sender_sees(seen.flatten(0, 1)).unflatten(0, (4, 5))
     expected = torch.cat([vectors[:, :3].mean(1), vectors[:, 3:].mean(1)], -1)
@@ -107,7 +107,7 @@ def test_agents_may_see_different_objects() -> None:
 
 @pytest.mark.parametrize("sender", ["RNNAutoReg:LSTM", "HierAutoReg:GRU", "TransDecSoft", "Transformer"])
 @pytest.mark.parametrize("channel", CHANNELS)
-def test_senders_read_what_the_receiver_reads(sender: str, channel: str) -> None:
+def test_senders_read_the_symbols_that_receivers_read(sender: str, channel: str) -> None:
     """A word that has been emitted is the next input of the sender; in training, the same sample of it."""
     model, fed = make_game_model(replace(SETUP, sender=sender, channel=channel), 1), list[Tensor]()
     feedback = model.sender if sender == "Transformer" else model.sender.feedback
@@ -140,7 +140,7 @@ def test_gradients_reach_every_part(channel: str) -> None:
     assert unreached == []
 
 
-def test_an_evaluation_may_hear_messages_as_training_makes_them() -> None:
+def test_evaluations_can_use_messages_of_training() -> None:
     model, seen = make_game_model(replace(SETUP, channel="gs"), 1), objects(4)
     trained = played(model, seen)
     soft = model.eval()(seen, NOISE.keys)
@@ -152,7 +152,7 @@ def test_an_evaluation_may_hear_messages_as_training_makes_them() -> None:
 # -- their weights -----------------------------------------------------------------------------------------------------
 
 
-def test_every_part_has_a_stream_of_its_own() -> None:
+def test_every_part_has_its_own_stream() -> None:
     torch.manual_seed(3)
     one = make_game_model(SETUP, 1).state_dict()
     torch.rand(5)
@@ -168,7 +168,7 @@ def test_every_part_has_a_stream_of_its_own() -> None:
     assert not torch.equal(one["sender_sees.out.weight"][:7, :7], one["receiver_sees.out.weight"][:7, :7])
 
 
-def test_a_code_is_one_parameter_though_two_parts_hold_it() -> None:
+def test_a_shared_codebook_is_one_parameter() -> None:
     model = make_game_model(replace(SETUP, channel="cb", channel_options={"codes": 9}), 1)
     codes = [name for name, _ in model.named_parameters() if name.endswith("codes")]
     assert codes == ["sender.feedback.representation.codes"]
@@ -217,7 +217,7 @@ def assert_same(found: Tensor, expected: Tensor) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("channel", CHANNELS)
 @pytest.mark.parametrize("sender", ["RNNAutoReg:LSTM", "HierZero:GRU"])
-def test_a_stack_is_each_alone_by_every_engine(channel: str, sender: str) -> None:
+def test_a_stack_equals_single_models_with_every_engine(channel: str, sender: str) -> None:
     setup = replace(SETUP, channel=channel, sender=sender)
     together, logits = trained(setup, SEEDS, "auto")
     assert together.engine == "broadcast"
@@ -229,7 +229,7 @@ def test_a_stack_is_each_alone_by_every_engine(channel: str, sender: str) -> Non
 
 
 @pytest.mark.parametrize("channel", [*CHANNELS, "soft", "gumb"])
-def test_the_numbers_of_a_replicate_do_not_depend_on_its_company(channel: str) -> None:
+def test_a_replicate_does_not_depend_on_its_stack(channel: str) -> None:
     setup = replace(SETUP, channel=channel)
     whole, logits = trained(setup, SEEDS, "broadcast")
     some, found = trained(setup, SEEDS[1:], "broadcast")
@@ -272,7 +272,7 @@ def test_parts_that_do_not_broadcast_train_by_vmap_or_a_loop(
             assert_same(trained(setup, [seed], "loop")[1][0], logits[place])
 
 
-def test_published_digits_are_those_of_their_own_replicate() -> None:
+def test_published_digits_depend_on_their_own_replicate() -> None:
     setup = replace(SETUP, channel_options={"normalise": "batch"})
     _, logits = trained(setup, SEEDS, "broadcast")
     assert torch.equal(trained(setup, SEEDS[:2], "broadcast")[1], logits[:2])

@@ -26,7 +26,7 @@ def test_phrases_have_names_and_words_are_numbered_in_order() -> None:
     assert spoken.unique_words == 3
 
 
-def test_lines_are_those_of_the_authors() -> None:
+def test_lines_have_the_format_of_the_authors() -> None:
     lines = of([[9, 3], [0, 3], [9, 2**62]]).to_lines().splitlines()
     assert [json.loads(line) for line in lines] == [
         ["10.4.0", "a-1.c"],

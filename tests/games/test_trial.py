@@ -67,7 +67,7 @@ def test_all_that_learn_by_gradient_can_play(side: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("channel", CHANNELS)
-def test_channels_through_which_gradients_pass(channel: str) -> None:
+def test_channels_with_gradients_can_be_trained(channel: str) -> None:
     both = replace(SETUP, channel=channel.upper(), sender_sees="both", sender="HierAutoReg:GRU", receiver="CNN")
     assert require_fitting_parts(both).channel.name == channel
 
@@ -86,7 +86,7 @@ def test_channels_through_which_gradients_pass(channel: str) -> None:
         ({"perception": "convv4"}, IcyError, "did you mean conv4.*icy list perceptions"),
     ],
 )  # fmt: skip
-def test_what_does_not_fit_is_said_in_a_sentence(change: dict[str, Any], error: type[IcyError], said: str) -> None:
+def test_parts_that_do_not_fit_give_an_error(change: dict[str, Any], error: type[IcyError], said: str) -> None:
     with pytest.raises(error, match=said) as caught:
         require_fitting_parts(replace(SETUP, **change))
     assert "\n" not in str(caught.value)

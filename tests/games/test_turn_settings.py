@@ -28,7 +28,7 @@ from icy.games import TurnSettings
         ({"rules": "formulas", "rule_length": 2}, "Formulas do not have a rule length"),
     ],
 )
-def test_what_cannot_be_is_refused(given: dict[str, Any], said: str) -> None:
+def test_invalid_values_are_rejected(given: dict[str, Any], said: str) -> None:
     with pytest.raises(IcyError, match=said):
         TurnSettings(**given)
 

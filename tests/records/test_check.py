@@ -94,13 +94,13 @@ ODD: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("content", "said"), ODD, ids=[said[:40] for _, said in ODD])
-def test_what_is_wrong_is_said(content: Any, said: str) -> None:
+def test_faults_are_described(content: Any, said: str) -> None:
     with pytest.raises(ValueError, match=r"^(?!.*\.$)") as error:  # without a full stop
         checked(content)
     assert said in str(error.value)
 
 
-def test_what_is_right_is_taken_as_it_is() -> None:
+def test_valid_records_are_not_changed() -> None:
     for record in (on_file(), on_file(failed=True, reason="error", error="no"), {**on_file(), "new": {"field": [1]}}):
         assert checked(record) is record
         assert checked(json.dumps(record)) == checked(json.dumps(record).encode(), record["key"]) == record  # type: ignore[index]
@@ -112,7 +112,7 @@ def test_what_is_right_is_taken_as_it_is() -> None:
 @pytest.mark.parametrize(
     "path", ["tests/records/version-0.1", "results/reproduced/records.parquet", "results/atlas/records.parquet"]
 )  # fmt: skip
-def test_what_icy_wrote_is_read(path: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_records_of_icy_are_valid(path: str, caplog: pytest.LogCaptureFixture) -> None:
     """Nothing that is committed is left out, whatever version wrote it."""
     found = Pack.read(ROOT / path)
     assert found.left_out == 0
@@ -159,7 +159,7 @@ WRITERS: list[Callable[[Path, list[Any]], Path]] = [folder, saved, packed]
 
 
 @pytest.mark.parametrize("write", WRITERS)
-def test_one_odd_record_does_not_stop_the_others(
+def test_an_unreadable_record_does_not_affect_others(
     write: Callable[[Path, list[Any]], Path], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     good = [on_file(), on_file("perm")]
@@ -176,7 +176,7 @@ def test_one_odd_record_does_not_stop_the_others(
 
 
 @pytest.mark.parametrize("write", WRITERS)
-def test_nothing_but_odd_records_is_no_result(write: Callable[[Path, list[Any]], Path], tmp_path: Path) -> None:
+def test_only_unreadable_records_are_an_error(write: Callable[[Path, list[Any]], Path], tmp_path: Path) -> None:
     place = write(tmp_path / "results", [without("steps")])
     if write is packed:  # an empty pack is one
         assert load_records(place) == []
@@ -185,7 +185,7 @@ def test_nothing_but_odd_records_is_no_result(write: Callable[[Path, list[Any]],
         load_records(place)
 
 
-def test_a_pack_that_is_written_anew_is_kept_for_what_was_left_out(tmp_path: Path) -> None:
+def test_a_copy_of_a_pack_with_unreadable_records_is_kept(tmp_path: Path) -> None:
     from icy.records.pack import add_to_pack
 
     place = packed(tmp_path / "pack", [without("steps"), on_file()])
@@ -217,7 +217,7 @@ places = st.sampled_from(sorted([*Record.__annotations__, "nothing"]))
 
 @settings(deadline=None)
 @given(st.dictionaries(places, values, max_size=3), st.booleans())
-def test_what_is_read_can_be_shown(changes: dict[str, Any], own_key: bool) -> None:
+def test_valid_records_can_be_shown(changes: dict[str, Any], own_key: bool) -> None:
     """A record with any fields changed is left out, or goes through everything that reads one."""
     record: Any = {**on_file(), **changes}
     if own_key and isinstance(record["config"], dict):
@@ -246,12 +246,12 @@ def test_what_is_read_can_be_shown(changes: dict[str, Any], own_key: bool) -> No
         ({"options": {"a": (1, 2)}, "cap": 20}, None),
     ],
 )
-def test_a_configuration_that_could_not_be_read_is_refused(config: dict[str, Any], said: str | None) -> None:
+def test_a_configuration_that_cannot_be_stored_is_rejected(config: dict[str, Any], said: str | None) -> None:
     fault = config_fault(config)
     assert fault is None if said is None else str(fault).startswith(said)
 
 
-def test_it_is_refused_before_training(tmp_path: Path) -> None:
+def test_an_invalid_configuration_is_rejected_before_training(tmp_path: Path) -> None:
     def mine(space: Any, message_length: int, vocab_size: int, hidden_size: int, *, a: float = 1.0) -> Any:
         return icy.create_sender("FC1L", space, message_length, vocab_size, hidden_size)
 
@@ -265,7 +265,7 @@ def test_it_is_refused_before_training(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_a_resumed_run_trains_what_is_odd_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_resumed_run_trains_unreadable_records_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     words: Any = {"meanings": "2x3", "word_length": 2, "hidden": 8, "seeds": 1, "target": 0.5, "workers": 1}
     first = icy.probe("sender/FC1L", "perm", **words, out=tmp_path)
     path = Store(tmp_path).path(first.records[1]["key"])

@@ -33,7 +33,7 @@ def checked(grammar: str, settings: dict[str, Any], **changes: Any) -> Any:
     return found
 
 
-def test_resolution_is_what_the_checks_leave_open() -> None:
+def test_resolution_on_a_grid_is_the_spacing_of_checks() -> None:
     every = {"check_every": 50}
     # Between 50 and 100 updates, relative to one between 0 and 50.
     assert resolution_of(checked("rot", every, baseline=50)) == pytest.approx(math.sqrt(((25 / 75) ** 2 + 1) / 3))
@@ -47,7 +47,7 @@ def test_resolution_is_what_the_checks_leave_open() -> None:
     assert value_of(growing) == pytest.approx(100.3 / 40.5)
 
 
-def test_resolution_is_only_that_of_ratios() -> None:
+def test_only_ratios_have_a_resolution() -> None:
     every = {"check_every": 50}
     assert resolution_of(checked("concat", every)) == 0
     for changes in ({"reason": "cap"}, {"failed": True}, {"measure": "accuracy"}, {"baseline": 0}):
@@ -55,7 +55,7 @@ def test_resolution_is_only_that_of_ratios() -> None:
     assert math.isnan(resolution_of(checked("rot", {})))  # a kind of job with checks of its own
 
 
-def test_resolution_is_reading_noise_over_slope_of_both_runs() -> None:
+def test_resolution_is_noise_over_slope_of_both_runs() -> None:
     """Between 100 and 110 updates, checks read 160 meanings, so 128 (a power of two), of 20 tokens each."""
     about = {"crossing": 105.0, "baseline_crossing": 105.0, "steps": 110, "baseline": 110, "target": 0.8}
     steep = checked("rot", {"check_growth": 0.1}, curve=[[91, 0.5], [100, 0.7], [110, 0.9]], **about)
@@ -73,7 +73,7 @@ def test_resolution_is_reading_noise_over_slope_of_both_runs() -> None:
     assert resolution_of(steep) == pytest.approx(math.hypot(own, 10 / 216 / math.sqrt(3)))
 
 
-def test_a_flat_curve_leaves_more_of_a_ratio_open() -> None:
+def test_a_flat_curve_gives_a_larger_resolution() -> None:
     """The line begins five standard deviations of a reading below the target."""
     about = {"crossing": 105.0, "baseline_crossing": 105.0, "steps": 110, "target": 0.8}
     flat = checked("rot", {}, curve=[[83, 0.5], [91, 0.755], [100, 0.79], [110, 0.81]], **about)
@@ -114,7 +114,7 @@ def test_a_cut_ratio_is_the_cap() -> None:
     assert to_long([cut])["cut"].tolist() == [True]
 
 
-def test_what_no_column_has_tells_rows_apart() -> None:
+def test_settings_without_a_column_distinguish_rows() -> None:
     """A game of 20 and one of 40 updates differ in their setup alone. All seeds of a game share a row."""
 
     def played(seed: int, steps: int, **more: Any) -> dict[str, Any]:

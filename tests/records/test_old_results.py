@@ -77,7 +77,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(("spec", "given", "line"), RUNS, ids=["soft", "discr", "gumb", "pair"])
-def test_the_same_run_finds_them(spec: type[RunSpec], given: dict[str, Any], line: str, folder: Path) -> None:
+def test_the_same_run_finds_old_results(spec: type[RunSpec], given: dict[str, Any], line: str, folder: Path) -> None:
     plan = make_plan(spec.asked(**given, **SIZES, out=str(folder)))
     assert plan.total == 0
     result = run_plan(plan)
@@ -86,14 +86,14 @@ def test_the_same_run_finds_them(spec: type[RunSpec], given: dict[str, Any], lin
     assert {row_of(record) for record in records} == {plan.rows[0].job.row}
 
 
-def test_keys_are_those_of_their_configurations() -> None:
+def test_keys_of_old_results_match_their_configurations() -> None:
     parts = ("model", "grammar", "protocol")
     for record in load_records(OLD):
         versions = {name: record["versions"][name] for name in parts if name in record["versions"]}
         assert record_key(record["config"], versions) == record["key"]
 
 
-def test_they_are_of_known_kinds() -> None:
+def test_old_results_have_known_kinds() -> None:
     records = load_records(OLD)
     assert not any("kind" in record for record in records)
     assert sorted(kind_of(record).name for record in records) == ["e2e", *["probe"] * 6]

@@ -41,7 +41,7 @@ def pack(tmp_path: Path) -> Path:
     return Pack.read(OLD).write(tmp_path / "old.parquet")
 
 
-def test_everything_is_kept(pack: Path) -> None:
+def test_a_pack_keeps_records_and_files(pack: Path) -> None:
     assert is_pack(pack)
     found = Pack.read(pack)
     assert list(found.records) == Store(OLD).all_records()
@@ -49,14 +49,14 @@ def test_everything_is_kept(pack: Path) -> None:
     assert found.about["records"] == len(found.records) == 7
 
 
-def test_it_is_small(tmp_path: Path) -> None:
+def test_a_pack_is_small(tmp_path: Path) -> None:
     many: Any = [{**record, "key": f"{record['key']}-{i}"} for record in load_records(OLD) for i in range(50)]
     size = Pack.of(many).write(tmp_path / "many.parquet").stat().st_size
     assert size < len(json.dumps(many)) / 10
 
 
 @pytest.mark.slow
-def test_it_is_read_like_the_folder(pack: Path, tmp_path: Path) -> None:
+def test_a_pack_is_read_like_its_folder(pack: Path, tmp_path: Path) -> None:
     assert load_records(pack) == load_records(OLD)
     assert long_of(pack).equals(long_of(OLD))
     folder = shutil.copytree(OLD, tmp_path / "folder")
@@ -65,7 +65,7 @@ def test_it_is_read_like_the_folder(pack: Path, tmp_path: Path) -> None:
     assert "sender/FC1L" in shown[0]
 
 
-def test_a_run_goes_on_from_it(pack: Path, tmp_path: Path) -> None:
+def test_a_run_resumes_from_a_pack(pack: Path, tmp_path: Path) -> None:
     out = tmp_path / "new"
     plan = make_plan(ProbeSpec.asked(**GIVEN, out=str(out), start=pack))
     assert plan.total == 0
@@ -120,7 +120,7 @@ def test_pack_delete_resume(pack: Path, tmp_path: Path) -> None:
     assert {r["key"]: r["finished"] for r in load_records(out)} == trained
 
 
-def test_adding_to_a_pack_leaves_it_alone_if_nothing_is_new(pack: Path, tmp_path: Path) -> None:
+def test_adding_known_results_does_not_change_a_pack(pack: Path, tmp_path: Path) -> None:
     before = pack.read_bytes()
     add_to_pack(pack, OLD, tmp_path / "nowhere")
     assert pack.read_bytes() == before
@@ -158,7 +158,7 @@ def test_unpacking_replaces_failures_only(tmp_path: Path) -> None:
     assert packed == [store.get(r["key"]) for r in packed[:1]] + packed[1:]  # copied as they are, without a new number
 
 
-def test_a_damaged_pack_is_refused(tmp_path: Path) -> None:
+def test_a_damaged_pack_is_rejected(tmp_path: Path) -> None:
     pack = Pack.read(OLD)
     changed = [dict(pack.records[0], steps=1), *pack.records[1:]]
     forged = Pack(changed, {}, pack.about).write(tmp_path / "forged.parquet")  # type: ignore[arg-type]
@@ -174,7 +174,7 @@ def test_a_damaged_pack_is_refused(tmp_path: Path) -> None:
         Pack.read(tmp_path / "text.parquet")
 
 
-def test_the_command_adds_to_a_pack_that_is_there(pack: Path, tmp_path: Path) -> None:
+def test_the_command_adds_to_an_existing_pack(pack: Path, tmp_path: Path) -> None:
     records = [on_file()]
     other = Pack.of(records).write(tmp_path / "other.parquet")
     done = CliRunner().invoke(main, ["pack", str(other), "-o", str(pack)])
@@ -187,7 +187,7 @@ def test_the_command_adds_to_a_pack_that_is_there(pack: Path, tmp_path: Path) ->
     assert "exists and is not a pack" in refused.stderr
 
 
-def test_a_damaged_pack_says_so(pack: Path) -> None:
+def test_a_damaged_pack_gives_an_error(pack: Path) -> None:
     content = bytearray(pack.read_bytes())
     content[len(content) // 8 : len(content) // 4] = bytes(len(content) // 4 - len(content) // 8)
     pack.write_bytes(bytes(content))
@@ -195,7 +195,7 @@ def test_a_damaged_pack_says_so(pack: Path) -> None:
         Pack.read(pack)
 
 
-def test_a_model_is_not_lost_to_a_newer_record_without_one() -> None:
+def test_a_newer_record_without_a_model_does_not_replace_a_model() -> None:
     kept = on_file(files=["models/a.safetensors"], finished="2026-01-01")
     bare = on_file(finished="2026-01-02")
     whole = merge_packs([Pack.of([kept], {"models/a.safetensors": b"1"}), Pack.of([bare])])
@@ -203,7 +203,7 @@ def test_a_model_is_not_lost_to_a_newer_record_without_one() -> None:
     assert dict(whole.files) == {"models/a.safetensors": b"1"}
 
 
-def test_files_are_those_of_the_record_that_is_kept(tmp_path: Path) -> None:
+def test_files_belong_to_the_record_of_the_pack(tmp_path: Path) -> None:
     def made(day: str, content: bytes) -> Pack:
         record = on_file(files=["models/a.safetensors"], finished=f"{day}-01")
         return Pack.of([record], {"models/a.safetensors": content})
@@ -218,7 +218,7 @@ def test_files_are_those_of_the_record_that_is_kept(tmp_path: Path) -> None:
     assert dict(add_to_pack(lacking, full).files) == dict(Pack.read(lacking).files) == {"models/a.safetensors": b"new"}
 
 
-def test_a_run_takes_models_from_a_pack_that_its_folder_lacks(tmp_path: Path) -> None:
+def test_a_run_copies_missing_models_from_a_pack(tmp_path: Path) -> None:
     words: Any = {**GIVEN, "settings": {}}
     icy.probe(**words, keep_models=True, out=tmp_path / "kept")
     pack = Pack.read(tmp_path / "kept").write(tmp_path / "kept.parquet")

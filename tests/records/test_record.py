@@ -29,7 +29,7 @@ def test_key_depends_on_configuration_and_versions() -> None:
     assert key != record_key({"a": 1.5, "b": 2}, {"model": "1"})
 
 
-def test_a_record_explains_itself(tiny: object, tiny_folder: Path) -> None:
+def test_a_record_describes_its_run(tiny: object, tiny_folder: Path) -> None:
     record = json.loads(next((tiny_folder / "records").glob("*.json")).read_text())
     assert record["config"]["settings"]["clip_norm"] == 5.0
     assert {"icy", "python", "torch", "numpy", "model", "grammar", "protocol"} <= set(record["versions"])

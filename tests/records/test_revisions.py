@@ -26,7 +26,7 @@ def checkout(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_files_and_folders_are_as_they_were(checkout: Path) -> None:
+def test_files_and_folders_are_read_at_a_revision(checkout: Path) -> None:
     for revision, text in (("HEAD", "two"), ("HEAD~1", "one")):
         with at_revision(checkout / "table.csv", revision) as path:
             assert (path.name, path.read_text()) == ("table.csv", text)
@@ -44,7 +44,7 @@ def test_files_and_folders_are_as_they_were(checkout: Path) -> None:
         ("table.csv", "--remote=elsewhere", "table.csv does not exist at the revision --remote"),
     ],
 )
-def test_what_is_not_there_is_a_sentence(checkout: Path, name: str, revision: str, said: str) -> None:
+def test_missing_files_and_revisions_give_an_error(checkout: Path, name: str, revision: str, said: str) -> None:
     with pytest.raises(StoreError, match=said), at_revision(checkout / name, revision):
         pass
 

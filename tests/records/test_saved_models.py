@@ -22,14 +22,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
-def test_those_that_were_kept_are_found(folder: Path) -> None:
+def test_records_with_models_are_found(folder: Path) -> None:
     where, found = records_with_models(folder, "probe", "model", grammar="perm")
     assert where == folder
     assert sorted(record["seed"] for record in found) == [123, 124]
     assert len(records_with_models(folder, "probe", "model", hidden_size=32, seed=124)[1]) == 2  # concat too
 
 
-def test_what_is_not_there_is_told(folder: Path) -> None:
+def test_unmatched_choices_give_an_error(folder: Path) -> None:
     with pytest.raises(StoreError, match=r"No model of .* has grammar=rot"):
         records_with_models(folder, "probe", "model", grammar="rot")
     with pytest.raises(UnknownNameError, match=r"No fact of model is called 'sed'; did you mean seed"):
@@ -38,7 +38,7 @@ def test_what_is_not_there_is_told(folder: Path) -> None:
         records_with_models(folder, "s2b", "agent")
 
 
-def test_what_several_differ_in_is_told(folder: Path) -> None:
+def test_ambiguous_choices_name_their_differences(folder: Path) -> None:
     _, found = records_with_models(folder, "probe", "model")
     with pytest.raises(
         StoreError, match=r"4 saved models that match, .* grammar \(.*\) and seed \(123, 124\); choose one, as in gram"

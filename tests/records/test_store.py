@@ -23,7 +23,7 @@ from icy.records.store import Store, _last, keys_to_train
 from tests.helpers import on_file
 
 
-def test_of_two_versions_the_one_filed_last_is_shown(tmp_path: Path) -> None:
+def test_the_version_that_was_saved_last_is_shown(tmp_path: Path) -> None:
     store = Store(tmp_path)
     for version in "12":
         store.put(on_file(model="sender/Mine", versions={"model": version}))
@@ -37,7 +37,7 @@ def test_records_of_older_versions_are_in_the_order_of_their_times(tmp_path: Pat
     assert [r["seed"] for r in Store(tmp_path).all_records()] == [0, 1, 2]
 
 
-def test_the_place_of_a_record_is_not_the_clocks_to_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_order_of_records_does_not_depend_on_the_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the clock does, what is filed later comes later; also for a process that begins to file then."""
     year = 365 * 24 * 3600 * 10**9
     now = time.time_ns()
@@ -50,7 +50,7 @@ def test_the_place_of_a_record_is_not_the_clocks_to_say(tmp_path: Path, monkeypa
     assert filed == [now // 1000, now // 1000 + 1, (now + year) // 1000, *((now + year) // 1000 + n for n in (1, 2))]
 
 
-def test_what_is_copied_keeps_its_place(tmp_path: Path) -> None:
+def test_copied_records_keep_their_order(tmp_path: Path) -> None:
     store, old = Store(tmp_path), on_file(finished="2020-01-01T00:00:00+00:00")
     store.put(on_file("perm"))
     store.put(old, number=False)
@@ -94,7 +94,7 @@ def odd_files() -> dict[str, str]:
     return {hashlib.sha256(name.encode()).hexdigest()[:20]: text for name, text in texts.items()}
 
 
-def test_a_damaged_record_does_not_spoil_the_others(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_damaged_record_does_not_affect_others(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     store = Store(tmp_path)
     store.put(good := on_file())
     for key, text in odd_files().items():
@@ -107,18 +107,18 @@ def test_a_damaged_record_does_not_spoil_the_others(tmp_path: Path, caplog: pyte
         assert named[0].startswith(f"{store.path(key)} is not a readable result and is left out: ")
 
 
-def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_gives_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(StoreError, match="--out"):
         Store(tmp_path / "file" / "results").prepare()
 
 
-def test_prepare_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_prepare_leaves_no_files(tmp_path: Path) -> None:
     Store(tmp_path).prepare()
     assert not list((tmp_path / "records").iterdir())
 
 
-def test_only_stale_litter_is_swept(tmp_path: Path) -> None:
+def test_only_old_temporary_files_are_removed(tmp_path: Path) -> None:
     Store(tmp_path).prepare()
     old, new = tmp_path / "records" / ".a.json.x.tmp", tmp_path / "records" / ".b.json.y.tmp"
     for path in (old, new):
@@ -129,7 +129,7 @@ def test_only_stale_litter_is_swept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", odd_files().values(), ids=["half", "required", "deep", "name"])
-def test_a_damaged_record_is_kept_beside_the_new_one(
+def test_a_damaged_record_is_kept_with_the_new_record(
     text: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     store, record = Store(tmp_path), on_file("perm")
@@ -163,7 +163,7 @@ def as_loop(path: Path) -> None:
     path.symlink_to(path.name)
 
 
-def test_a_link_to_nothing_is_told_without_numbers_of_errors(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_broken_link_gives_a_warning_without_error_numbers(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = Store(tmp_path).path(on_file()["key"])
     path.parent.mkdir()
     path.symlink_to("nothing")
@@ -173,7 +173,7 @@ def test_a_link_to_nothing_is_told_without_numbers_of_errors(tmp_path: Path, cap
 
 @pytest.mark.skipif(os.name != "posix", reason="no pipes among the files, and links need rights")
 @pytest.mark.parametrize("make", [as_folder, as_pipe, as_device, as_loop])
-def test_what_is_no_file_is_no_record(make: Callable[[Path], None], tmp_path: Path) -> None:
+def test_only_regular_files_are_records(make: Callable[[Path], None], tmp_path: Path) -> None:
     store, record = Store(tmp_path), on_file("perm")
     Store(tmp_path).put(good := on_file())
     make(path := store.path(record["key"]))
@@ -185,7 +185,7 @@ def test_what_is_no_file_is_no_record(make: Callable[[Path], None], tmp_path: Pa
 
 
 @pytest.mark.parametrize("key", ["../../victim", "a/b", "*", "", ".", "a\0", "\x1b[31m"])
-def test_a_key_is_a_plain_word(key: str, tmp_path: Path) -> None:
+def test_a_key_has_only_letters_and_digits(key: str, tmp_path: Path) -> None:
     for action in (lambda: Store(tmp_path).get(key), lambda: Store(tmp_path).put({**on_file(), "key": key})):
         with pytest.raises(StoreError, match="The key of a result consists of letters and digits"):
             action()
@@ -193,7 +193,7 @@ def test_a_key_is_a_plain_word(key: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("out", [None, 5, b"folder", ["a"], "a\0b"])
-def test_a_folder_is_a_path(out: Any) -> None:
+def test_a_folder_must_be_a_path(out: Any) -> None:
     actions = (
         lambda: Store(out),
         lambda: icy.probe("sender/FC1L", "perm", out=out),
@@ -204,7 +204,7 @@ def test_a_folder_is_a_path(out: Any) -> None:
             action()
 
 
-def test_a_full_disk_is_told_before_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_gives_an_error_before_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A full disk takes an empty file, but no content."""
 
     def sync(handle: int) -> None:
@@ -221,7 +221,7 @@ def test_a_full_disk_is_told_before_training(tmp_path: Path, monkeypatch: pytest
     ("rerun", "expected"),
     [("missing", {"new"}), ("failed", {"new", "bad"}), ("always", {"new", "bad", "good"}), ("never", set())],
 )
-def test_what_is_run_again(tmp_path: Path, rerun: str, expected: set[str]) -> None:
+def test_rerun_chooses_the_keys_to_train(tmp_path: Path, rerun: str, expected: set[str]) -> None:
     store = Store(tmp_path)
     keys = {name: on_file(seed=seed)["key"] for seed, name in enumerate(["good", "bad", "new"])}
     store.put(on_file(seed=0))
@@ -230,6 +230,6 @@ def test_what_is_run_again(tmp_path: Path, rerun: str, expected: set[str]) -> No
     assert keys_to_train(records, store, rerun) == {keys[name] for name in expected}
 
 
-def test_unknown_rerun(tmp_path: Path) -> None:
+def test_an_unknown_rerun_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(InvalidSettingError, match="missing, failed, always, never"):
         keys_to_train({}, Store(tmp_path), "sometimes")

@@ -31,7 +31,7 @@ def shown(records: list[Record], asked: str | None = None) -> list[str]:
     return [r["versions"]["model"] for r in newest(records, {} if asked is None else {MINE: asked})]
 
 
-def test_what_is_asked_for_goes_before_what_was_filed_last() -> None:
+def test_plan_versions_are_preferred_to_the_last_saved_version() -> None:
     records = [of_version("1", filed=3), of_version("2", filed=1), of_version("3", filed=2, failed=True)]
     assert shown(records) == ["1"]
     assert shown(records, "2") == ["2"]
@@ -40,7 +40,7 @@ def test_what_is_asked_for_goes_before_what_was_filed_last() -> None:
     assert shown(records, "4") == ["1"]
 
 
-def test_what_is_registered_goes_before_what_was_filed_last() -> None:
+def test_registered_versions_are_preferred_to_the_last_saved_version() -> None:
     records = [of_version("1", filed=3), of_version("2", filed=1)]
     with registry.holding(Entry("sender", "Mine", None, "", "", version=2)):
         assert registered_version(MINE) == "2"
@@ -50,7 +50,7 @@ def test_what_is_registered_goes_before_what_was_filed_last() -> None:
     assert shown(records) == ["1"]
 
 
-def test_registered_versions_are_those_that_jobs_file(tiny: icy.ProbeResult) -> None:
+def test_registered_versions_equal_versions_of_jobs(tiny: icy.ProbeResult) -> None:
     """Also of pairs, chains, protocols, and kinds of jobs."""
     old = ProbeResult.load(Path(__file__).parent / "version-0.1")
     for record in (*tiny.records, *(r for r in old.records if r["side"] == "pair")):
@@ -63,7 +63,7 @@ def test_registered_versions_are_those_that_jobs_file(tiny: icy.ProbeResult) -> 
         assert registered_version(part) is None
 
 
-def test_an_edited_plug_in_is_shown_whatever_the_clock_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_edited_plug_in_is_shown_independently_of_the_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Edited with the clock set back a year, and edited back: tables have what the probe shows."""
     words = {"meanings": "2x3", "word_length": 2, "hidden": 8, "seeds": 1, "target": 0.5, "workers": 1}
     now = time.time_ns()
@@ -87,7 +87,7 @@ def test_an_edited_plug_in_is_shown_whatever_the_clock_says(tmp_path: Path, monk
     assert probe(1, now) == first != second  # nothing was trained, and the tables are those of what is shown
 
 
-def test_tables_show_what_is_asked_for(tmp_path: Path) -> None:
+def test_tables_show_plan_versions(tmp_path: Path) -> None:
     store = Store(tmp_path)
     for version in "12":
         store.put(of_version(version))

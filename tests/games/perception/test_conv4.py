@@ -42,7 +42,7 @@ def several(count: int = 3) -> list[nn.Module]:
     return [Conv4(SHAPE, 5, channels=8, blocks=3) for _ in range(count)]
 
 
-def test_it_is_pytorchs_layers_one_after_another() -> None:
+def test_conv4_equals_layers_of_pytorch() -> None:
     torch.manual_seed(0)
     reference = plain()
     perception = ours(reference)
@@ -70,7 +70,7 @@ def trained(stack: Stack, places: list[int], engine: str) -> tuple[Tensor, Tenso
     return found, torch.stack([stack.state(i)["blocks.2.norm.mean"] for i in range(len(places))])
 
 
-def test_a_stack_is_each_alone_with_its_running_averages() -> None:
+def test_a_stack_equals_single_models_with_running_averages() -> None:
     models = several()
     together, means = trained(Stack(copy.deepcopy(models), CPU, [0, 1, 2]), [0, 1, 2], "broadcast")
     by_loop, same_means = trained(Stack(copy.deepcopy(models), CPU, [0, 1, 2]), [0, 1, 2], "loop")
@@ -83,7 +83,7 @@ def test_a_stack_is_each_alone_with_its_running_averages() -> None:
         torch.testing.assert_close(means[i], model.get_buffer("blocks.2.norm.mean"))
 
 
-def test_the_numbers_of_a_replicate_do_not_depend_on_its_company() -> None:
+def test_a_replicate_does_not_depend_on_its_stack() -> None:
     models = several()
     stack = Stack(copy.deepcopy(models), CPU, [0, 1, 2])
     together, means = trained(stack, [0, 1, 2], "broadcast")
@@ -97,7 +97,7 @@ def test_the_numbers_of_a_replicate_do_not_depend_on_its_company() -> None:
     assert (means != 0).all()
 
 
-def test_evaluation_reads_the_running_averages_of_those_that_are_left() -> None:
+def test_evaluation_uses_the_running_averages_of_remaining_replicates() -> None:
     models = several()
     stack = Stack(copy.deepcopy(models), CPU, [0, 1, 2])
     trained(stack, [0, 1, 2], "broadcast")
@@ -122,6 +122,6 @@ def test_a_state_can_be_loaded_again() -> None:
 
 
 @pytest.mark.parametrize("shape", [(270,), (3, 8, 64), (3, 64, 8)])
-def test_other_objects_are_refused(shape: tuple[int, ...]) -> None:
+def test_other_shapes_are_rejected(shape: tuple[int, ...]) -> None:
     with pytest.raises(IncompatibleError, match=r"at least 16x16 pixels.*take the perception mlp"):
         Conv4(shape, 5)

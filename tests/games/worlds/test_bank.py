@@ -29,14 +29,14 @@ def looks_of(world: World, key_bit: int, obj: tuple[int, ...] = (2, 1, 0, 1), co
     return world.observe(torch.tensor([obj]).expand(count, -1), keys).flatten(1).unique(dim=0)
 
 
-def test_an_object_has_so_many_looks_and_other_ones_in_evaluations() -> None:
+def test_training_and_evaluations_have_different_looks() -> None:
     world = make_world("shape", canvas=16, bank=8)
     training, evaluation = looks_of(world, 0), looks_of(world, 1)
     assert (len(training), len(evaluation)) == (8, 2)
     assert not {str(one.tolist()) for one in training} & {str(one.tolist()) for one in evaluation}
 
 
-def test_its_images_are_those_of_the_world() -> None:
+def test_images_of_a_bank_equal_images_of_the_world() -> None:
     class Counted(Shape):
         """Notes what it has drawn."""
 
@@ -55,7 +55,7 @@ def test_its_images_are_those_of_the_world() -> None:
     assert sum(map(len, seen)) == 540  # it was drawn once
 
 
-def test_classes_are_told_apart() -> None:
+def test_images_of_a_bank_show_their_color() -> None:
     bank = make_world("shape", canvas=16, bank=2)
     objects = torch.cartesian_prod(*(torch.arange(size) for size in bank.sizes))
     images = bank.observe(objects, torch.zeros(270, dtype=torch.long))
@@ -64,7 +64,7 @@ def test_classes_are_told_apart() -> None:
     assert images.shape == (270, 3, 16, 16)
 
 
-def test_what_is_no_image_is_kept_as_it_is() -> None:
+def test_looks_that_are_not_images_are_not_rounded() -> None:
     bank = Bank(Loud(), 4)
     looks = looks_of(bank, 0, (1,))
     assert len(looks) == 4
@@ -72,7 +72,7 @@ def test_what_is_no_image_is_kept_as_it_is() -> None:
     assert looks[:, 1].abs().max() > 1
 
 
-def test_banks_that_are_too_large_are_refused() -> None:
+def test_banks_that_are_too_large_are_rejected() -> None:
     with pytest.raises(InvalidSettingError, match=r"bank of 125 looks of each of 100,000 objects has 3,375,000,000"):
         make_world("thing", bank=100)
     with pytest.raises(InvalidSettingError, match="number of looks in a bank"):

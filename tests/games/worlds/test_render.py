@@ -89,7 +89,7 @@ def test_the_triangle_has_a_vertex_and_a_side_where_expected() -> None:
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-def test_windows_change_nothing(form: int) -> None:
+def test_windows_do_not_change_images(form: int) -> None:
     some = figures(form)
     assert torch.equal(drawn(some), drawn(some, window=64))
 

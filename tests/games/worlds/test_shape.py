@@ -54,7 +54,7 @@ def test_areas_are_those_of_the_figures(sizes: str, tolerance: float) -> None:
         assert (ratio[objects[:, 0] == shape].mean() - 1).abs() < 0.1
 
 
-def test_figures_lie_within_the_image_and_away_from_other_cells() -> None:
+def test_figures_are_within_the_image_and_their_cell() -> None:
     world = Shape()
     objects, keys = drawn(world, 5000)
     figures = world.figures(objects, keys)
@@ -90,12 +90,12 @@ def test_colours_are_near_those_named() -> None:
 
 
 @given(st.floats(0, 1, width=32), st.floats(0, 1, width=32), st.floats(0, 1, width=32))
-def test_rgb_is_that_of_the_standard_library(hue: float, saturation: float, value: float) -> None:
+def test_rgb_equals_the_standard_library(hue: float, saturation: float, value: float) -> None:
     found = rgb(*(torch.tensor([one]) for one in (hue, saturation, value)))[0].tolist()
     assert found == pytest.approx(colorsys.hsv_to_rgb(hue, saturation, value), abs=1e-5)
 
 
-def test_images_are_reproducible_and_keys_matter() -> None:
+def test_images_are_reproducible_and_depend_on_keys() -> None:
     world = make_world("shape")
     objects, keys = drawn(world, 40)
     images = world.observe(objects, keys)
@@ -144,7 +144,7 @@ def test_concepts_have_plain_names() -> None:
     )  # fmt: skip
 
 
-def test_what_cannot_be_is_refused() -> None:
+def test_invalid_values_are_rejected() -> None:
     with pytest.raises(UnknownNameError, match="No sizes of figures is called 'publised'; did you mean published"):
         make_world("shape", sizes="publised")
     with pytest.raises(InvalidSettingError, match="canvas must be a whole number, at least 16"):

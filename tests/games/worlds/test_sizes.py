@@ -25,7 +25,7 @@ def pairs(others: dict[int, tuple[int, ...]]) -> set[tuple[float, float]]:
     return {(first, other) for first, some in others.items() for other in some}
 
 
-def test_clear_shapes_have_equal_areas_and_those_of_circles() -> None:
+def test_clear_shapes_have_equal_areas() -> None:
     for name in NAMES:
         form = torch.tensor(FORMS)[torch.full((len(GRID),), NAMES.index(name))]
         found = (area(form, halves("clear", name)) / math.pi).sqrt()
@@ -52,13 +52,13 @@ def test_long_shapes_are_clearly_long_and_others_not_at_all() -> None:
         ("rectangle", pairs({4: (6, 7), 5: (7,), 6: (2, 3), 7: (2, 3), 8: (2, 3, 4), 9: (2, 3, 4, 5)})),
     ],
 )
-def test_published_lengths_are_those_of_mu_and_goodman(shape: str, lengths: set[tuple[float, float]]) -> None:
+def test_published_lengths_equal_mu_and_goodman(shape: str, lengths: set[tuple[float, float]]) -> None:
     scale = 2 if shape == "rectangle" else 1
     found = {(scale * a, scale * b) for a, b in halves("published", shape).unique(dim=0).tolist()}
     assert found == (lengths | {(b, a) for a, b in lengths} if shape in ("ellipse", "rectangle") else lengths)
 
 
-def test_published_lengths_are_as_frequent_as_their_draws() -> None:
+def test_published_lengths_have_the_expected_frequencies() -> None:
     """The first axis is uniform over six, the other over what goes with it, and half of the pairs are swapped."""
     found = Counter(map(tuple, halves("published", "ellipse").tolist()))
     total = sum(found.values())
