@@ -19,7 +19,7 @@ from icy.core.text import counted
 from .final import evaluate_agents
 from .game_task import GameTask
 from .oracles import ORACLES, make_oracle
-from .playing import Agents, Learned
+from .playing import Agents, TrainedAgents
 from .registered import game_conventions
 from .saved_agents import SavedAgents, kept_agents
 from .settings import GamesLearningSettings
@@ -49,7 +49,7 @@ class GameAgents:
         setup: the game that they play.
         distractor_kind: kind of its distractors.
         agents: the speaker and the listener.
-        learned: task of their training; None for oracles.
+        training_task: task of their training; None for oracles.
     """
 
     label: str
@@ -57,7 +57,7 @@ class GameAgents:
     setup: GameTask
     distractor_kind: str
     agents: Agents
-    learned: GameTask | None = None
+    training_task: GameTask | None = None
 
     def evaluate(self) -> tuple[dict[str, float], Spoken]:
         """Return scores and the messages; see `evaluate_agents`."""
@@ -66,10 +66,10 @@ class GameAgents:
     @property
     def training(self) -> dict[str, str]:
         """Settings of their training by name, as text; all empty for oracles."""
-        if self.learned is None:
+        if self.training_task is None:
             return dict.fromkeys(TRAINING, "")
-        changes = ", ".join(f"{name}={value}" for name, value in self.learned.changes().items())
-        return {name: str(getattr(self.learned, name)) for name in TRAINING[:-1]} | {"settings": changes}
+        changes = ", ".join(f"{name}={value}" for name, value in self.training_task.changes().items())
+        return {name: str(getattr(self.training_task, name)) for name in TRAINING[:-1]} | {"settings": changes}
 
     @property
     def game(self) -> str:
@@ -141,33 +141,33 @@ def players(who: Names, game: GameChanges | None = None, **where: object) -> lis
     """
     game = GameChanges() if game is None else game
     names = [who] if isinstance(who, (str, Path)) else list(who)
-    trained = {name: _trained(name, game, where) for name in names if str(name) not in ORACLES}
+    trained = {name: _load_trained(name, game, where) for name in names if str(name) not in ORACLES}
     games = {player.game: player for players in trained.values() for player in players}
     return [player for name in names for player in trained.get(name) or _oracles(str(name), game, list(games.values()))]
 
 
-def _trained(path: str | Path, game: GameChanges, where: Mapping[str, object]) -> list[GameAgents]:
+def _load_trained(path: str | Path, game: GameChanges, where: Mapping[str, object]) -> list[GameAgents]:
     if not Path(path).exists():
         raise unknown("oracle, folder or file of agents", str(path), list(ORACLES))
-    return [_learned(saved, game) for saved in kept_agents(path, **where)]
+    return [_with_game(saved, game) for saved in kept_agents(path, **where)]
 
 
-def _learned(saved: SavedAgents, game: GameChanges) -> GameAgents:
+def _with_game(saved: SavedAgents, game: GameChanges) -> GameAgents:
     _require_registered(saved)
-    learned = saved.setup
-    if game.world not in (None, learned.world):
+    task = saved.setup
+    if game.world not in (None, task.world):
         raise InvalidSettingError(
-            f"{saved.label}, learned in the world '{learned.world}' and can play in this world only; leave out world "
+            f"{saved.label}, learned in the world '{task.world}' and can play in this world only; leave out world "
             "(--world)."
         )
-    setup, kind = game.of(learned, saved.distractor_kind)
-    if setup.made_world.shape != learned.made_world.shape:
+    setup, kind = game.of(task, saved.distractor_kind)
+    if setup.made_world.shape != task.made_world.shape:
         raise InvalidSettingError(
-            f"{saved.label}, learned on objects of shape {learned.made_world.shape}, and the objects of this game have "
+            f"{saved.label}, learned on objects of shape {task.made_world.shape}, and the objects of this game have "
             f"shape {setup.made_world.shape}; leave out the options of the world (--world-options)."
         )
-    agents = Learned(saved.model(setup), setup.made_world)
-    return GameAgents(saved.label, int(saved.card["seed"]), setup, kind, agents, learned)
+    agents = TrainedAgents(saved.model(setup), setup.made_world)
+    return GameAgents(saved.label, int(saved.card["seed"]), setup, kind, agents, task)
 
 
 def _require_registered(saved: SavedAgents) -> None:
@@ -185,7 +185,7 @@ def one_player(who: str | Path, game: GameChanges | None = None, **where: object
         IcyError: as for `players`, or several agents match.
     """
     if str(who) not in ORACLES and Path(who).exists():
-        return _learned(SavedAgents.one(who, **where), GameChanges() if game is None else game)
+        return _with_game(SavedAgents.one(who, **where), GameChanges() if game is None else game)
     return players(who, game, **where)[0]
 
 

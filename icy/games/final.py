@@ -21,7 +21,7 @@ from icy.training.weights import pack_weights, restore
 from .evaluation import language_scores, matching
 from .game_task import GameTask
 from .model import GameModel, make_game_model
-from .playing import Agents, Learned, PlayedTurns, batches, play
+from .playing import Agents, PlayedTurns, TrainedAgents, batches, play
 from .spoken import Spoken
 from .turns import TEST, TEST_SEEN, Turns
 
@@ -59,7 +59,7 @@ def evaluate_replicate(job: GameJob, runner: GameProgress, engine: str, updates:
     setup, replicate = job.task, runner.replicate
     model = make_game_model(setup, replicate.seed)
     restore(model, {name: value.cpu() for name, value in runner.weights.items()}, setup.model)
-    agents = Learned(model.to(job.device).eval(), setup.made_world)
+    agents = TrainedAgents(model.to(job.device).eval(), setup.made_world)
     scores, said = evaluate_agents(agents, setup, replicate.condition, job.device)
     accuracy = scores.pop("accuracy")
     place = f"{LANGUAGES}/{job.key(replicate)}.jsonl"
@@ -113,9 +113,9 @@ def evaluate_agents(
 
     test, seen = played(TEST), played(TEST_SEEN)
     spoken, soft, topsim_of = test.spoken, math.nan, learning.topsim_of
-    if isinstance(agents, Learned):
+    if isinstance(agents, TrainedAgents):
         soft = played(TEST, replace(agents, sampling=True)).accuracy
-    perceives = topsim_of != "embedding" or isinstance(agents, Learned)
+    perceives = topsim_of != "embedding" or isinstance(agents, TrainedAgents)
     if topsim_of != "phrase" and perceives:
         spoken = replace(spoken, objects=_objects(agents, turns, setup))
     scores = language_scores(spoken, topsim_of if perceives else "phrase", learning.unmatched)
@@ -130,7 +130,7 @@ def _objects(agents: Agents, turns: Turns, setup: GameTask) -> NDArray[np.float6
     world, vectors = setup.made_world, []
     first = torch.tensor(world.first_concepts, dtype=torch.int64, device="cpu")
     for batch in batches(turns, TEST, setup.learning.turns, setup.learning.batch_size):
-        if setup.learning.topsim_of == "embedding" and isinstance(agents, Learned):
+        if setup.learning.topsim_of == "embedding" and isinstance(agents, TrainedAgents):
             vectors.append(agents.describe(batch))
             continue
         objects = batch.objects if batch.sender_objects is None else batch.sender_objects

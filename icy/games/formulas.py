@@ -108,10 +108,10 @@ class Formulas(RuleSource):
     def phrases(self, rules: Integer[Tensor, "*turn"]) -> Bool[Tensor, "*turn concept"]:
         """Return which literals each formula has, and whether they are joined by "or"."""
         first, second, join = self.table[rules].unbind(-1)
-        found = torch.zeros(*rules.shape, len(self.concepts), dtype=torch.bool, device=rules.device)
-        found.scatter_(-1, torch.stack([first, second], -1), True)
-        found[..., -1] = join == OR
-        return found
+        phrases = torch.zeros(*rules.shape, len(self.concepts), dtype=torch.bool, device=rules.device)
+        phrases.scatter_(-1, torch.stack([first, second], -1), True)
+        phrases[..., -1] = join == OR
+        return phrases
 
     def obeys(
         self, rules: Integer[Tensor, "*turn"], objects: Integer[Tensor, "*turn object attr"]
@@ -156,30 +156,30 @@ def _literals(world: World) -> list[Literal]:
 
 def _formulas(literals: Sequence[Literal], sizes: Sequence[int]) -> list[tuple[int, int, int]]:
     """Return the formulas as rows of the table. A single literal fills both columns of literals."""
-    found = [(place, place, SINGLE) for place in range(len(literals))]
-    said = {literal[:2] for literal in literals}
+    rows = [(place, place, SINGLE) for place in range(len(literals))]
+    known = {literal[:2] for literal in literals}
     for (i, one), (j, other) in itertools.combinations(enumerate(literals), 2):
         for join in (AND, OR):
             if one.attribute == other.attribute:
                 values = one.values & other.values if join == AND else one.values | other.values
-                if (one.attribute, values) in said or len(values) in (0, sizes[one.attribute]):
+                if (one.attribute, values) in known or len(values) in (0, sizes[one.attribute]):
                     continue
-                said.add((one.attribute, values))
-            found.append((i, j, join))
-    return sorted(found, key=lambda row: row[2])
+                known.add((one.attribute, values))
+            rows.append((i, j, join))
+    return sorted(rows, key=lambda row: row[2])
 
 
 def _parts(literals: Sequence[Literal], row: Sequence[int], sizes: Sequence[int]) -> list[list[Values]]:
     """Return the possible values of each attribute, for each combination of literals that hold or not."""
     everything = [frozenset(range(size)) for size in sizes]
-    found = []
+    parts = []
     for held in GROUPS:
         part = list(everything)
         for holds, place in zip(held, row, strict=False):
             attribute, values, _ = literals[place]
             part[attribute] &= values if holds else everything[attribute] - values
-        found.append(part)
-    return found
+        parts.append(part)
+    return parts
 
 
 def _obey(join: int, *held: bool) -> bool:

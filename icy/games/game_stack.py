@@ -29,7 +29,7 @@ from .final import GameProgress, evaluate_replicate
 from .game_job import GameJob
 from .game_task import IMAGE_AXES, GameTask
 from .model import game_loss, make_game_model
-from .playing import looks, packed, spoken
+from .playing import make_spoken, observe_objects, pack_objects
 from .turns import TEST, TRAINING, VALIDATION, Turns
 
 RESUMED = tuple(f.name for f in fields(GameProgress) if f.name != "replicate")  # fields of a replicate in a checkpoint
@@ -89,15 +89,15 @@ class GameStack(Lockstep):
             tf32=learning.tf32,
         )
         models = {seed: make_game_model(self.task, seed) for seed in sorted(set(seeds))}
-        sample = looks(self._objects(VALIDATION, 0, 1, 2)[0], self.world)
+        sample = observe_objects(self._objects(VALIDATION, 0, 1, 2)[0], self.world)
         how = settings, self.device, sample, self.job.engine, self._looks
         return cast(GradientLearner, make_learner([models[s] for s in seeds], seeds, game_loss, *how))
 
     def _looks(self, objects: Tensor) -> Tensor:
-        return looks(objects, self.world)
+        return observe_objects(objects, self.world)
 
     def _objects(self, purpose: str, first: int, count: int, size: int) -> Tensor:
-        return packed(self.turns.batch(purpose, first, count, size))
+        return pack_objects(self.turns.batch(purpose, first, count, size))
 
     # -- training ------------------------------------------------------------------------------------------------------
 
@@ -156,7 +156,7 @@ class GameStack(Lockstep):
         numbers: list[Tensor] = []
         for step in range(max(1, turns // size)):
             batch = self.turns.batch(purpose, step, 1, min(size, turns))
-            logits, _, message = self.learner.run(packed(batch)[0])[:3]
+            logits, _, message = self.learner.run(pack_objects(batch)[0])[:3]
             is_target = self.labels(logits.shape[-2]).bool()
             right.append(((logits > 0) == is_target).flatten(1).sum(1))
             words.append(message.cpu())
@@ -167,7 +167,7 @@ class GameStack(Lockstep):
         return accuracy, [self._language(n, w) for n, w in rows]
 
     def _language(self, numbers: Tensor, words: Tensor) -> list[float]:
-        language = spoken(self.turns, numbers, words)
+        language = make_spoken(self.turns, numbers, words)
         return [matching(language).value, similarity(language).value, language.unique_words]
 
     def _diverged(self) -> Iterator[Outcome]:

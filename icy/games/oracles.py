@@ -109,8 +109,8 @@ class Holistic:
         """Play turns; the listener knows the rule of each message."""
         words = self.table[batch.numbers[0, 0].cpu()]
         numbers = (words[..., : len(self._places)] * torch.from_numpy(self._places)).sum(-1)
-        found = self._rule[torch.searchsorted(self._sorted, numbers)]
-        return Answers(words, match_candidates(self.rules.table[found.to(self.rules.table.device)], batch))
+        rule = self._rule[torch.searchsorted(self._sorted, numbers)]
+        return Answers(words, match_candidates(self.rules.table[rule.to(self.rules.table.device)], batch))
 
 
 @dataclass(frozen=True, eq=False)

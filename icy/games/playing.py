@@ -35,7 +35,7 @@ class Agents(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Learned:
+class TrainedAgents:
     """Trained agents.
 
     Attributes:
@@ -51,15 +51,15 @@ class Learned:
     @torch.no_grad()
     def play(self, batch: TurnBatch) -> Answers:
         """Play turns."""
-        objects = looks(packed(batch)[0, 0], self.world)
+        objects = observe_objects(pack_objects(batch)[0, 0], self.world)
         logits, _, words, _ = self.model(objects, _noise_key(batch) if self.sampling else None)
         return Answers(words, logits > 0)
 
     @torch.no_grad()
     def describe(self, batch: TurnBatch) -> Float[Tensor, "turn size"]:
         """Return the sender's embedding of each turn."""
-        found: Tensor = self.model.describe(looks(packed(batch)[0, 0], self.world))
-        return found
+        embedding: Tensor = self.model.describe(observe_objects(pack_objects(batch)[0, 0], self.world))
+        return embedding
 
 
 def _noise_key(batch: TurnBatch) -> Integer[Tensor, ""]:
@@ -70,19 +70,21 @@ def _noise_key(batch: TurnBatch) -> Integer[Tensor, ""]:
     )
 
 
-def packed(batch: TurnBatch) -> Integer[Tensor, "step replicate turn object columns"]:
+def pack_objects(batch: TurnBatch) -> Integer[Tensor, "step replicate turn object columns"]:
     """Return the objects of turns as numbers: their values, then the key of their look.
 
     If the agents see different objects, the objects of the sender come first.
     """
-    found = torch.cat([batch.objects, batch.keys[..., None]], -1)
+    columns = torch.cat([batch.objects, batch.keys[..., None]], -1)
     if batch.sender_objects is None or batch.sender_keys is None:
-        return found
-    return torch.cat([torch.cat([batch.sender_objects, batch.sender_keys[..., None]], -1), found], 3)
+        return columns
+    return torch.cat([torch.cat([batch.sender_objects, batch.sender_keys[..., None]], -1), columns], 3)
 
 
-def looks(objects: Integer[Tensor, "*turns object columns"], world: World) -> Float[Tensor, "*turns_object_and_shape"]:
-    """Return the looks of objects from `packed`."""
+def observe_objects(
+    objects: Integer[Tensor, "*turns object columns"], world: World
+) -> Float[Tensor, "*turns_object_and_shape"]:
+    """Return the looks of objects from `pack_objects`."""
     return world.observe(objects[..., :-1], objects[..., -1])
 
 
@@ -111,7 +113,7 @@ def play(agents: Agents, turns: Turns, targets: int, purpose: str, count: int, s
         right.append((answers.chosen == is_target).double().mean((-2, -1)))
         numbers.append(batch.numbers[0, 0].cpu())
         words.append(answers.words.cpu())
-    return PlayedTurns(float(torch.stack(right).mean()), spoken(turns, torch.cat(numbers), torch.cat(words)))
+    return PlayedTurns(float(torch.stack(right).mean()), make_spoken(turns, torch.cat(numbers), torch.cat(words)))
 
 
 def batches(turns: Turns, purpose: str, count: int, size: int) -> Iterator[TurnBatch]:
@@ -120,7 +122,7 @@ def batches(turns: Turns, purpose: str, count: int, size: int) -> Iterator[TurnB
         yield turns.batch(purpose, step, 1, min(size, count), [0])
 
 
-def spoken(turns: Turns, numbers: Integer[Tensor, " turn"], words: Integer[Tensor, "turn length"]) -> Spoken:
+def make_spoken(turns: Turns, numbers: Integer[Tensor, " turn"], words: Integer[Tensor, "turn length"]) -> Spoken:
     """Return messages together with the phrases of their rules."""
     phrases = turns.rules.phrases(numbers.to(turns.device)).cpu().numpy()
     return Spoken(numbers.numpy().astype(np.int64), phrases, words.numpy().astype(np.int64), turns.rules.concepts)

@@ -107,12 +107,12 @@ def find_preset(name: str) -> dict[str, Any]:
 
 def preset_changes(name: str, world: str, channel: str) -> dict[str, object]:
     """Return the changes of a preset for a world and a channel, by the names of `GameTask.changes`."""
-    found = {}
+    changes = {}
     kinds = {world: "world.", channel: "channel.", "game": "", "settings": ""}
     for key, value in find_preset(name).items():
         where, dot, inner = key.partition(".")
         if not dot:
-            found[key] = value
+            changes[key] = value
         elif where in kinds:
-            found[kinds[where] + inner] = value
-    return found
+            changes[kinds[where] + inner] = value
+    return changes

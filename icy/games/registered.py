@@ -20,7 +20,7 @@ def game_conventions(config: Fields) -> dict[str, dict[str, Any]]:
     from .settings import GamesLearningSettings  # imports the metrics
 
     learning = config.get("settings", {}).get("setup", {}).get("learning", {})
-    compared = learning.get("topsim_of", GamesLearningSettings.topsim_of)
+    topsim_of = learning.get("topsim_of", GamesLearningSettings.topsim_of)
     return {
         "cbm": {
             "words": "tokens",
@@ -35,7 +35,7 @@ def game_conventions(config: Fields) -> dict[str, dict[str, Any]]:
             "message": "levenshtein",
             "pairs": "all",
             "normalise": "none",
-            "of": compared,
+            "of": topsim_of,
         },
     }
 

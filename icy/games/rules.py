@@ -155,10 +155,10 @@ class RuleSource(ABC):
             some = torch.zeros_like(some).index_fill_(0, among, True)
         types = [torch.arange(len(self), device="cpu")] if sampling == "uniform" else self.types()
         types = [members[some[members]] for members in types if some[members].any()]
-        found = torch.zeros(len(self), dtype=torch.float64, device="cpu")
+        probabilities = torch.zeros(len(self), dtype=torch.float64, device="cpu")
         for members in types:
-            found[members] = 1 / (len(types) * len(members))
-        return found
+            probabilities[members] = 1 / (len(types) * len(members))
+        return probabilities
 
     def shares(self, kind: str) -> tuple[tuple[Fraction, ...], ...]:
         """Return the probability of each group of each grouping, for targets or a kind of distractors.
@@ -189,14 +189,14 @@ class RuleSource(ABC):
             )
         order, first, other = covers
         least, most = len(first), len(self) - len(other)
-        wanted = max(_part(len(self), _usual_share(len(self))), least) if share is None else _part(len(self), share)
-        if not least <= wanted <= most:
+        count = max(_part(len(self), _usual_share(len(self))), least) if share is None else _part(len(self), share)
+        if not least <= count <= most:
             raise InvalidSettingError(
-                f"With {wanted} of {counted(len(self), 'rule')} held out, one part would lack a concept; hold out "
+                f"With {count} of {counted(len(self), 'rule')} held out, one part would lack a concept; hold out "
                 f"{least} to {most} rules, a share of {least / len(self):.3g} to {most / len(self):.3g}."
             )
         free = order[~np.isin(order, np.concatenate([first, other]))]
-        held_out = np.sort(np.concatenate([first, free])[:wanted])
+        held_out = np.sort(np.concatenate([first, free])[:count])
         seen = np.setdiff1d(np.arange(len(self)), held_out)
         return RuleSplit(torch.from_numpy(seen), torch.from_numpy(held_out))
 
@@ -217,14 +217,14 @@ class RuleSource(ABC):
         """
         phrases = self.phrases(torch.from_numpy(np.ascontiguousarray(order))).numpy()
         missing = np.ones(len(self.concepts), dtype=bool)
-        found: list[int] = []
+        chosen_rules: list[int] = []
         while missing.any():
-            shown = (phrases & missing).sum(1) if len(phrases) else np.zeros(1)
-            if not shown.max():
+            new_concepts = (phrases & missing).sum(1) if len(phrases) else np.zeros(1)
+            if not new_concepts.max():
                 return order[:0]
-            found.append(int(shown.argmax()))
-            missing &= ~phrases[found[-1]]
-        return order[found]
+            chosen_rules.append(int(new_concepts.argmax()))
+            missing &= ~phrases[chosen_rules[-1]]
+        return order[chosen_rules]
 
 
 def _usual_share(rules: int) -> float:
@@ -237,15 +237,15 @@ def _part(rules: int, share: float) -> int:
 
 
 def _shares(grouping: Sequence[ObjectGroup], kind: str) -> tuple[Fraction, ...]:
-    wanted = [g.objects > 0 and g.obeys == (kind == "targets") for g in grouping]
+    possible = [g.objects > 0 and g.obeys == (kind == "targets") for g in grouping]
     if kind in ("targets", "uniform"):
         weights = [Fraction(g.objects) for g in grouping]
     elif kind == "groups":
         weights = [Fraction(1)] * len(grouping)
     else:  # near: first the number of lacking concepts, then which concepts
-        ways = Counter(g.lacks for g, one in zip(grouping, wanted, strict=True) if one)
+        ways = Counter(g.lacks for g, one in zip(grouping, possible, strict=True) if one)
         weights = [Fraction(1, max(ways[g.lacks], 1)) for g in grouping]
-    weights = [weight if one else Fraction(0) for weight, one in zip(weights, wanted, strict=True)]
+    weights = [weight if one else Fraction(0) for weight, one in zip(weights, possible, strict=True)]
     return tuple(weight / sum(weights) for weight in weights)
 
 
@@ -316,16 +316,16 @@ class Rules(RuleSource):
         fixed = demanded != FREE
         bit = fixed.cumsum(-1) - 1
         lacking = fixed & ((groups[..., None] >> bit.clamp_(min=0)) & 1).bool()
-        drawn = (uniform * (self._sizes - lacking.long())).long()
-        drawn += (lacking & (drawn >= demanded)).long()  # any value except the demanded value
-        return torch.where(fixed & ~lacking, demanded, drawn)
+        values = (uniform * (self._sizes - lacking.long())).long()
+        values += (lacking & (values >= demanded)).long()  # any value except the demanded value
+        return torch.where(fixed & ~lacking, demanded, values)
 
     def phrases(self, rules: Integer[Tensor, "*turn"]) -> Bool[Tensor, "*turn concept"]:
         """Return which concepts each rule demands."""
         demanded = self.table[rules]
-        found = torch.zeros(*rules.shape, len(self.concepts) + 1, dtype=torch.bool, device=rules.device)
+        phrases = torch.zeros(*rules.shape, len(self.concepts) + 1, dtype=torch.bool, device=rules.device)
         places = torch.where(demanded == FREE, len(self.concepts), demanded + self._first)
-        return found.scatter_(-1, places, True)[..., :-1]
+        return phrases.scatter_(-1, places, True)[..., :-1]
 
     def obeys(
         self, rules: Integer[Tensor, "*turn"], objects: Integer[Tensor, "*turn object attr"]

@@ -182,8 +182,8 @@ class _Game:
         self, numbers: Tensor, turns: Tensor, targets: int, distractors: int, purpose: str
     ) -> tuple[Tensor, Tensor]:
         settings = self.settings
-        shown = 1 if settings.repeat_target else settings.targets
-        near, own = self._objects(numbers, counter_hash(turns, _number(targets, turns)), "targets", shown)
+        count = 1 if settings.repeat_target else settings.targets
+        near, own = self._objects(numbers, counter_hash(turns, _number(targets, turns)), "targets", count)
         if settings.repeat_target:
             near = near.expand(*near.shape[:-2], settings.targets, -1)
             own = own.expand(*own.shape[:-1], settings.targets)

@@ -1,4 +1,4 @@
-"""Keeping freed memory: what is asked of the C library, and where there is nothing to ask."""
+"""Keeping freed memory: the calls of the C library, and other C libraries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from icy.core.allocation import MEGABYTE, keep_memory, keeps_memory
 
 
 class Library:
-    """A C library whose mallopt notes its calls; it takes no threshold above `most`."""
+    """A C library with a mallopt that records its calls and rejects thresholds above `most`."""
 
     def __init__(self, most: int) -> None:
         self.set: dict[int, int] = {}
@@ -52,7 +52,7 @@ def test_other_c_libraries_are_not_changed(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library")
 def test_a_freed_array_is_reused() -> None:
-    """Page faults of an array of 64 MB, made and freed again: only the first time."""
+    """An array of 64 MB that is made and freed again causes page faults only the first time."""
     script = (
         "import resource, numpy as np; from icy.core.allocation import keep_memory\n"
         "def faults():\n"
@@ -64,5 +64,5 @@ def test_a_freed_array_is_reused() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300, check=True)
     without, kept = map(int, done.stdout.split())
-    assert without >= 32  # pages of the array, which have 2 MB if the system gives huge pages
+    assert without >= 32  # pages of the array: 2 MB each if the system uses huge pages
     assert kept < without / 10

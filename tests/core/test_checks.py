@@ -135,7 +135,7 @@ def test_a_number_may_be_at_its_limits_or_must_be_above() -> None:
 
 def test_messages_cut_long_numbers() -> None:
     nested: list[Any] = [0]
-    for _ in range(40):  # as the aliases of YAML write it in a few lines
+    for _ in range(40):  # as a few lines of YAML with aliases can define
         nested = [nested, nested]
     for value in ("9" * 5000, 10**4000, 10**5000, list(range(10**5)), nested):
         assert len(quoted(value)) <= 60

@@ -1,4 +1,4 @@
-"""Text from elsewhere stays text in Markdown, HTML, LaTeX, csv and on terminals."""
+"""Escaped text is plain text in Markdown, HTML, LaTeX, csv and terminals."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_line_is_one_line(text: str) -> None:
 @pytest.mark.slow
 @given(st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S"))))
 def test_escaped_markdown_shows_the_text(text: str) -> None:
-    """As a renderer that passes HTML shows it: no tag comes through, and no letter is lost."""
+    """A renderer that allows HTML shows no tags, and all letters."""
     tokens = MarkdownIt("commonmark", {"html": True}).parseInline(markdown(text))[0].children or []
     kinds = {token.type for token in tokens} - {"em_open", "em_close", "strong_open", "strong_close"}
     assert kinds <= {"text", "text_special"}

@@ -1,4 +1,4 @@
-"""Values for fields of dataclasses."""
+"""Checks and conversions of values for fields of dataclasses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writing files: whole or not at all."""
+"""Writing files atomically."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_failed_write_keeps_the_old_file_and_no_temporary_file(
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
 def test_a_full_disk_gives_an_error(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A full disk, or a used-up share of it, takes the empty file that a bare test would write."""
+    """A full disk or quota still has room for an empty file, so an empty file is not a test."""
     require_room(tmp_path)
     assert not list(tmp_path.iterdir())
 

@@ -20,7 +20,7 @@ from icy.core.native import build
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("icy.models.native", "icy.metrics.topographic.native")
-NEWEST_GLIBC = (2, 17)  # of manylinux_2_17, which CentOS 7 and all that is newer run
+NEWEST_GLIBC = (2, 17)  # of manylinux_2_17, for CentOS 7 and newer systems
 WIDTHS = {"baseline": 16, "neon": 16, "avx2": 32, "avx512": 64}
 SOURCE = (
     '#include "export.h"\n#include <vector>\nICY_EXPORT(int, twice)(int x) { std::vector<int> v(x, 2); return %s; }\n'
@@ -31,7 +31,7 @@ needs_compiler = pytest.mark.skipif(not build.possible(), reason="no native libr
 
 @pytest.fixture(autouse=True)
 def setting_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Take the best variant, whatever the tests are run with, and find each library anew."""
+    """Use the best variant, independent of the environment, and clear the cache of libraries."""
     monkeypatch.delenv(native.SETTING, raising=False)
     native._find.cache_clear()
     yield
@@ -40,7 +40,7 @@ def setting_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of a package with a source that is not built."""
+    """The folder of a package with a source and without a library."""
     folder = tmp_path / "a_room" / "native"
     folder.mkdir(parents=True)
     (folder / "__init__.py").touch()
@@ -66,7 +66,7 @@ def libraries() -> list[native.Library]:
 @needs_compiler
 @pytest.mark.parametrize("package", PACKAGES)
 def test_library_is_built_here(package: str) -> None:
-    """Where there is a compiler, an install leaves a library that loads."""
+    """If a compiler is available, installation builds a library that can be loaded."""
     assert native.why_not(package) is None
     library = native.load(package)
     assert library is not None
@@ -107,7 +107,7 @@ def test_impossible_settings_are_rejected(monkeypatch: pytest.MonkeyPatch, packa
 @pytest.mark.process
 @needs_compiler
 def test_life_of_a_library(package: Path) -> None:
-    """Not built, built, used, outdated by its sources, not to be compiled any more, and well again."""
+    """A library is missing, built, used, older than its sources, not compilable, and usable again."""
     assert native.load("a_room.native") is None
     assert native.why_not("a_room.native") == f"not built: `{native.REBUILD}` in a checkout builds it"
 
@@ -159,7 +159,7 @@ def test_only_what_changed_is_compiled_again(package: Path, tmp_path: Path) -> N
 
 
 def test_without_a_compiler(package: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The build ends well, with one line, and icy says why there is no library."""
+    """The build succeeds with one line of output, and icy reports why the library is missing."""
     monkeypatch.delenv("CXX", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     (package / build.LIBRARY).write_text("a library of earlier sources")
@@ -186,7 +186,7 @@ def test_a_missing_package_gives_a_reason() -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have no glibc")
 @pytest.mark.parametrize("package", PACKAGES)
 def test_libraries_need_only_an_old_glibc(package: str) -> None:
-    """So that one wheel fits every Linux of the last ten years; what needs more gets no manylinux_2_17 tag."""
+    """So a wheel works on every Linux of the last ten years; the tag manylinux_2_17 requires this."""
     library = native.load(package)
     if library is None:
         pytest.skip(str(native.why_not(package)))

@@ -1,4 +1,4 @@
-"""Noise: the generator against its definition, places against keys, and the distribution of what is drawn."""
+"""Noise: the definition of the generator, independence of keys and indices, and the distribution of samples."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def key(number: int) -> Noise:
 
 
 def splitmix64(state: int) -> int:
-    """The published finaliser, on unsigned integers."""
+    """The published finalizer, on unsigned integers."""
     z = state & ALL_BITS
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 & ALL_BITS
     z = (z ^ (z >> 27)) * 0x94D049BB133111EB & ALL_BITS
@@ -60,7 +60,7 @@ def test_shift_fills_with_zeros(x: int, bits: int) -> None:
     assert shift(torch.tensor(x), bits).item() == (x & ALL_BITS) >> bits
 
 
-# -- places ------------------------------------------------------------------------------------------------------------
+# -- indices -----------------------------------------------------------------------------------------------------------
 
 
 @settings(deadline=None, max_examples=25)
@@ -90,7 +90,7 @@ def test_keys_channels_steps_and_examples_have_independent_noise() -> None:
     for i, a in enumerate(drawn):
         for b in drawn[:i]:
             assert abs(torch.corrcoef(torch.stack([a, b]))[0, 1]) < 4 / math.sqrt(like.numel())
-    assert len(drawn[0].unique()) > 0.999 * like.numel()  # no place repeats another, but for 23 bits
+    assert len(drawn[0].unique()) > 0.999 * like.numel()  # all different, up to collisions of 23 bits
 
 
 def test_noise_has_the_dtype_of_the_scores() -> None:
@@ -130,7 +130,7 @@ def test_argmax_with_noise_samples_from_the_softmax(step: int) -> None:
     assert ((shares - expected).abs() < 4 * error).all()
 
 
-# -- whose noise is drawn ----------------------------------------------------------------------------------------------
+# -- current noise -----------------------------------------------------------------------------------------------------
 
 
 def test_blocks_nest_and_end() -> None:

@@ -1,4 +1,4 @@
-"""Owners of files: whether the process that left one is still there."""
+"""Owners of files: whether the process that made a file is still running."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 from icy.core.owner import Owner
 
 HERE = Owner.here()
-only_linux = pytest.mark.skipif(sys.platform != "linux", reason="it is told by /proc")
-posix = pytest.mark.skipif(os.name != "posix", reason="numbers tell nothing on Windows")
+only_linux = pytest.mark.skipif(sys.platform != "linux", reason="it needs /proc")
+posix = pytest.mark.skipif(os.name != "posix", reason="Windows is not supported")
 
 
 def ended() -> Owner:
@@ -49,7 +49,7 @@ def test_a_zombie_process_is_gone() -> None:
         assert owner is not None
         assert not owner.gone()
         process.kill()
-        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and is still to be waited for
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and nobody has waited for it
         assert owner.gone()
 
 

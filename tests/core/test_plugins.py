@@ -1,4 +1,4 @@
-"""Plug-in files: what they register, and what is refused."""
+"""Plug-in files: registered entries, and rejected files."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_plugin_file_registers_its_models(tmp_path: Path) -> None:
     file = tmp_path / "my own-plugin.py"
     file.write_text(FILE)
     registry.load_file(file)
-    registry.load_file(str(file))  # a second time does nothing
+    registry.load_file(str(file))  # a second import does nothing
     assert registry.plugin_files[-1:] == [str(file.resolve())]
     found = registry.get("mirrored", "grammar")
     assert found.description == "Reads backwards."
@@ -74,7 +74,7 @@ def test_a_broken_plugin_file_is_named_and_can_be_fixed(tmp_path: Path, text: st
 
 
 def test_plugin_files_may_have_the_same_name(tmp_path: Path) -> None:
-    """Otherwise the second would silently replace what the first registered."""
+    """Otherwise the second file would silently replace the entries of the first."""
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "same.py").write_text(FILE)
@@ -112,7 +112,7 @@ def second(space, vocab_size, word_length, seed): ...
 
 @pytest.mark.parametrize("name", ['"one"', '"uno"', '"other", aliases=["one"]'])
 def test_a_name_twice_in_one_file_is_an_error(tmp_path: Path, name: str) -> None:
-    """The later one would silently win."""
+    """Otherwise the later entry would silently replace the earlier one."""
     file = tmp_path / "twice.py"
     text = TWICE.format(first="grammar", second="grammar", name=name)
     file.write_text(text)
@@ -124,7 +124,7 @@ def test_a_name_twice_in_one_file_is_an_error(tmp_path: Path, name: str) -> None
         registry.load_content("/elsewhere/twice.py", text.encode())
     assert registry.find("grammar", "one") is None
     assert str(file) not in registry.plugin_files
-    file.write_text(TWICE.format(first="grammar", second="grammar", name='"two"'))  # mended, it may register again
+    file.write_text(TWICE.format(first="grammar", second="grammar", name='"two"'))  # after a fix, it may register again
     registry.load_file(file)
     assert registry.get("two", "grammar").origin == registry.get("one", "grammar").origin
 
@@ -137,7 +137,7 @@ def test_a_name_may_have_two_kinds(tmp_path: Path) -> None:
 
 
 def test_a_file_may_be_imported_again(tmp_path: Path) -> None:
-    """As in a worker that was started with the file's text, or after it was forgotten."""
+    """As in a worker that was started with the content of the file."""
     file = tmp_path / "again.py"
     file.write_text(FILE)
     registry.load_file(file)
@@ -163,7 +163,7 @@ def test_a_file_may_be_imported_again(tmp_path: Path) -> None:
 def test_a_file_may_have_any_encoding_that_it_declares(
     tmp_path: Path, encoding: str, head: str, word: str, end: bytes
 ) -> None:
-    """Workers get its content, and its digest is that of its bytes."""
+    """Workers get the bytes of the file, and its digest is the hash of these bytes."""
     file = tmp_path / "encoded.py"
     text = f"{head}# {word}\n" + FILE.replace("Reads backwards.", word)
     content = text.encode(encoding).replace(b"\n", end)

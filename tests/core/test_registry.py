@@ -1,4 +1,4 @@
-"""The registry: looking names up, refusing what is wrong, and packages that register by entry points."""
+"""The registry: finding names, rejecting invalid entries, and packages with entry points."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def entry(kind: str, name: str, origin: str = "mine", **more: Any) -> Entry:
 
 
 def fresh() -> Registry:
-    """A registry without the built-in zoo."""
+    """A registry without the built-in entries."""
     empty = Registry()
     empty._loaded = True
     return empty
@@ -150,7 +150,7 @@ def test_a_plugged_in_cell_works_in_all_families() -> None:
 
     @register_cell("mine", source="this test", version=3)
     class Mine(GRUCell):
-        """A cell of one's own."""
+        """A cell of a plug-in."""
 
     assert len(list_models("*:mine")) == len(list_models("*:GRU"))
     found = registry.get("HierZero:mine")
@@ -285,7 +285,7 @@ def test_a_broken_installed_package_is_named_and_left_out(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """It must not keep the user from everything else."""
+    """It must not prevent the use of other entries."""
     (tmp_path / "icy_test_broken.py").write_text("1 / 0\n")
     monkeypatch.syspath_prepend(tmp_path)
     assert installed(module).entries() == []

@@ -1,4 +1,4 @@
-"""Representations: losses against sums by hand, samples against the noise they come from, and their names."""
+"""Representations: losses compared with sums by hand, samples compared with their noise, and names."""
 
 from __future__ import annotations
 
@@ -307,7 +307,7 @@ def test_stacks_give_the_losses_and_messages_of_single_models(name: str) -> None
         torch.testing.assert_close(together, torch.stack(each))
 
 
-# -- models that are fed their samples ---------------------------------------------------------------------------------
+# -- models that read their own samples --------------------------------------------------------------------------------
 
 SAMPLING = ["RNNSampling:GRU", "RNNSampling2L:SRU", "HierSampling:GRU", "TransDecSampling", "TransDecSampling2L"]
 FED_BACK = [
@@ -317,7 +317,7 @@ FED_BACK = [
 
 
 def watched(model: Any) -> list[Tensor]:
-    """All that the model is going to be fed back."""
+    """All future feedback of the model."""
     fed: list[Tensor] = []
     original = model.feedback.seen
 
@@ -343,7 +343,7 @@ def test_senders_read_the_samples_of_the_loss(representation: str, name: str) ->
 
 
 def test_a_sampling_sender_is_a_plain_loop_over_its_tokens() -> None:
-    """What the loss scores are the tokens that it has truly read: fed them by hand, it says the same."""
+    """The loss scores the tokens that the model has read: with these tokens as input, its scores are the same."""
     torch.manual_seed(0)
     model: Any = icy.create_sender("RNNSampling:GRU", "3x4", 6, 4, 8)
     meanings, cell = choices_of(4, 5, 3), nn.GRUCell(8, 8)
@@ -363,7 +363,7 @@ def test_a_sampling_sender_is_a_plain_loop_over_its_tokens() -> None:
     torch.testing.assert_close(found, loss)
 
 
-# -- which models work with which --------------------------------------------------------------------------------------
+# -- models and representations that work together ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("representation", ["soft", "gumb"])

@@ -1,4 +1,4 @@
-"""Arguments of factories: what fits, and what is said of those that do not."""
+"""Arguments of factories: valid signatures, and messages for invalid ones."""
 
 from __future__ import annotations
 

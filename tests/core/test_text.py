@@ -1,4 +1,4 @@
-"""Plain text: lists in sentences, and Markdown tables."""
+"""Plain text: lists and counts in sentences, and Markdown tables."""
 
 from __future__ import annotations
 

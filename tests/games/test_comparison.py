@@ -1,4 +1,4 @@
-"""Agents side by side, and their turns in words."""
+"""Comparison of agents, and their turns as text."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_oracles_play_the_game_of_the_agents(name: str, agents: GameAgents) -> N
     assert (player.label, player.game) == (name, agents.game)
     said = player.agents.play(player.turns.batch("test", 0, 1, 3)).words
     assert said.shape[-1] == {"ideal": 2, "literal": 1}.get(name, agents.setup.message_length)
-    assert player.learned is None
+    assert player.training_task is None
 
 
 def test_oracles_play_every_game_of_the_agents_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

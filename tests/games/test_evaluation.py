@@ -1,4 +1,4 @@
-"""Scores of what was said."""
+"""Scores of messages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .helpers import silent
 
 
 def said(phrases: list[list[int]], words: list[list[int]]) -> Spoken:
-    """Return messages of phrases that are given by the numbers of their concepts."""
+    """Return messages, with phrases given as numbers of concepts."""
     table = np.zeros((len(phrases), 6), dtype=bool)
     for row, phrase in enumerate(phrases):
         table[row, phrase] = True

@@ -1,4 +1,4 @@
-"""Floors of concept best matching: those of cbm-games-facts.md section 10, and what they depend on."""
+"""Floors of concept best matching, compared with cbm-games-facts.md section 10."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from icy.games.floors import RATES, cbm_floor, random_words
 
 from .helpers import silent
 
-# world, rule length, printed words: CBM, ambiguity, paraphrases, unmatched, as measured from plain programs.
+# world, rule length, printed words: CBM, ambiguity, paraphrases, unmatched, from independent programs.
 TABLE1 = [
     ("shape", 1, 11, (0.11, 0.89, 0, 0.25)),
     ("shape", 1, 26, (0.09, 0.57, 0.33, 0)),

@@ -1,4 +1,4 @@
-"""The formulas of Mu & Goodman: their numbers, what they say, their groups, and the split."""
+"""The formulas of Mu & Goodman: numbers, meaning, groups and split."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ def test_formulas_hold_according_to_their_names(name: str, holds: object) -> Non
 def test_distractors_are_uniform_over_groups() -> None:
     both = FORMULAS.shares("groups")
     assert both[number("square and not yellow")] == (0, *[Fraction(1, 3)] * 3)
-    assert both[number("not circle and not square")] == (0, Fraction(1, 2), Fraction(1, 2), 0)  # none lacks both
+    assert both[number("not circle and not square")] == (0, Fraction(1, 2), Fraction(1, 2), 0)  # no object lacks both
     assert both[number("square or yellow")] == (0, 0, 0, 1)
     assert both[number("red")] == (0, 0, 0, 1)
     targets = FORMULAS.shares("targets")[number("square or yellow")]
-    assert targets == (Fraction(1, 10), Fraction(5, 10), Fraction(4, 10), 0)  # uniform over the ten that obey
+    assert targets == (Fraction(1, 10), Fraction(5, 10), Fraction(4, 10), 0)  # uniform over the ten objects that obey
 
 
 @pytest.mark.parametrize("kind", ["groups", "near", "uniform"])

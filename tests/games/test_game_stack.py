@@ -1,4 +1,4 @@
-"""Trainings in games: the same bits in any company, resumed, and evaluated as they are kept."""
+"""Training in games: the same bits in every stack and after resuming, and evaluation of saved agents."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_training_on_images_does_not_depend_on_the_stack() -> None:
     given = {"world": "shape", "world_options": {"canvas": 16}, "targets": 2, "steps": 4}
     alone, among = learned([5], **given), learned([3, 5], **given)
     ((replicate, weights),) = alone.items()
-    assert any(name.endswith("norm.variance") for name in weights)  # averages of batch norm
+    assert any(name.endswith("norm.variance") for name in weights)  # running averages of batch norm
     assert all(torch.equal(value, among[replicate][name]) for name, value in weights.items())
 
 
@@ -109,7 +109,7 @@ def test_a_pool_gives_the_same_numbers(tmp_path: Path) -> None:
 @pytest.mark.process
 @pytest.mark.parametrize("channel", ["gs", pytest.param("qt", marks=pytest.mark.slow)])
 def test_killed_and_resumed_equals_uninterrupted(channel: str, tmp_path: Path) -> None:
-    """A kill without warning, in the middle of a training, changes no bit of its numbers and weights."""
+    """If a training is killed and resumed, its numbers and weights have the same bits."""
     out = tmp_path / "killed"
     whole = {**TINY, "steps": 200, "channel": channel, "settings": {"epoch": 100, "turns": 40}, "keep_models": True}
     reached = [state["updates"] for state in kill_at_checkpoint('icy.train("games", ', out, whole, count=2)]
@@ -124,7 +124,7 @@ def test_killed_and_resumed_equals_uninterrupted(channel: str, tmp_path: Path) -
 
 
 def interrupted(out: Path, seeds: list[int], until: int) -> None:
-    """Train some seeds as one stack, and leave their checkpoints after so many updates."""
+    """Train seeds as one stack for some updates, and keep their checkpoints."""
     given = {**TINY, "settings": FEW, "seeds": seeds, "out": str(out), "steps": 12}
     (row,) = make_plan(GamesSpec.asked(**given)).rows
     course = GameStack(row.job, row.job.replicates, Checkpoints(row.job))

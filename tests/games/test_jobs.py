@@ -1,4 +1,4 @@
-"""What a spec of games asks for: presets, rows, and refusals before anything is trained."""
+"""Jobs of a spec of games: presets, rows, and checks before training."""
 
 from __future__ import annotations
 
@@ -89,8 +89,8 @@ def test_the_preset_published_changes_only_what_applies() -> None:
     assert gs.task.channel_options == {}
     assert qt.task.channel_options == {"normalise": "batch"}
     assert (qt.task.words, qt.task.learning.selected_on, qt.task.learning.unmatched) == (6, "test", "assigned")
-    assert qt.config(qt.replicates[0])["options"] == {}  # all of it is the preset's
-    assert only(preset="published", channel="gs").task.words == 50  # a message of one word has no end
+    assert qt.config(qt.replicates[0])["options"] == {}  # all settings are from the preset
+    assert only(preset="published", channel="gs").task.words == 50  # a message of one word does not reserve an end
 
 
 def test_options_override_the_preset() -> None:
@@ -118,7 +118,7 @@ def test_presets_have_names_and_reasons() -> None:
         find_preset("publisht")
 
 
-# -- refusals ----------------------------------------------------------------------------------------------------------
+# -- rejected values ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_invalid_specs_are_rejected_with_a_message(given: dict[str, Any], why: s
     assert str(raised.value)[-1] in ".?"
 
 
-# -- planned -----------------------------------------------------------------------------------------------------------
+# -- plans -------------------------------------------------------------------------------------------------------------
 
 
 def test_sweeps_expand_and_are_sharded() -> None:

@@ -46,7 +46,7 @@ def played(model: GameModel, seen: Tensor, training: bool = True) -> Any:
         return model.train(training)(seen)
 
 
-# -- what they do ------------------------------------------------------------------------------------------------------
+# -- forward pass ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("channel", CHANNELS)
@@ -108,7 +108,7 @@ def test_agents_may_see_different_objects() -> None:
 @pytest.mark.parametrize("sender", ["RNNAutoReg:LSTM", "HierAutoReg:GRU", "TransDecSoft", "Transformer"])
 @pytest.mark.parametrize("channel", CHANNELS)
 def test_senders_read_the_symbols_that_receivers_read(sender: str, channel: str) -> None:
-    """A word that has been emitted is the next input of the sender; in training, the same sample of it."""
+    """The emitted word is the next input of the sender; in training, it is the same sample."""
     model, fed = make_game_model(replace(SETUP, sender=sender, channel=channel), 1), list[Tensor]()
     feedback = model.sender if sender == "Transformer" else model.sender.feedback
     original = feedback.representation.feed_back  # type: ignore[union-attr]
@@ -149,7 +149,7 @@ def test_evaluations_can_use_messages_of_training() -> None:
     assert not model.sender.training
 
 
-# -- their weights -----------------------------------------------------------------------------------------------------
+# -- weights -----------------------------------------------------------------------------------------------------------
 
 
 def test_every_part_has_its_own_stream() -> None:
@@ -181,7 +181,7 @@ def test_a_shared_codebook_is_one_parameter() -> None:
 
 
 class NoStack(nn.Module):
-    """A perception as a stranger would write it, without leading axes."""
+    """A simple perception, without leading axes."""
 
     def __init__(self, shape: tuple[int, ...], size: int) -> None:
         super().__init__()
@@ -193,7 +193,7 @@ class NoStack(nn.Module):
 
 
 class WithBatchNorm(NoStack):
-    """The same with buffers, which only a loop can train."""
+    """A perception with buffers, which only a loop can train."""
 
     def __init__(self, shape: tuple[int, ...], size: int) -> None:
         super().__init__(shape, size)
@@ -201,7 +201,7 @@ class WithBatchNorm(NoStack):
 
 
 def trained(setup: GameTask, seeds: Sequence[int], engine: str) -> tuple[GradientLearner, Tensor]:
-    """A stack after three updates, and the logits of an evaluation; every replicate has batches of its own."""
+    """A stack after three updates, and the logits of an evaluation. Every replicate has its own batches."""
     models = [make_game_model(setup, seed) for seed in seeds]
     batches = [torch.stack([objects(4, seed=100 * seed + i, setup=setup) for seed in seeds]) for i in range(4)]
     learner: Any = make_learner(models, seeds, game_loss, SETTINGS, CPU, batches[0], engine)
@@ -239,7 +239,7 @@ def test_a_replicate_does_not_depend_on_its_stack(channel: str) -> None:
 
 
 class Stranger(nn.Module):
-    """A sender as a stranger would write it, which asks its channel what it has emitted."""
+    """A simple sender, which gets its emitted symbols from its channel."""
 
     def __init__(self, space: Any, message_length: int, vocab_size: int, hidden_size: int, representation: Any) -> None:
         super().__init__()
@@ -281,7 +281,7 @@ def test_published_digits_depend_on_their_own_replicate() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("channel", CHANNELS)
 def test_agents_learn_a_small_game(channel: str) -> None:
-    """Objects of two kinds, of which one is wanted: what is said tells which."""
+    """Objects of two kinds; the message must name the kind of the targets."""
     options = {"codes": 16} if channel == "cb" else {}
     setup = replace(SETUP, channel=channel, message_length=1, word_size=4, channel_options=options)
     models = [make_game_model(setup, seed) for seed in SEEDS]

@@ -1,4 +1,4 @@
-"""Agents that know the rules score what they must (cbm-games-facts.md section 15)."""
+"""Oracles have the expected scores (cbm-games-facts.md section 15)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_holistic_language_is_understood_and_scores_at_its_floor(world: str) -
     scores = language_scores(found.spoken)
     assert (found.accuracy, scores["ami"]) == pytest.approx((1, 1), abs=1e-9)
     assert scores["cbm"] == pytest.approx(scores["cbm_holistic"], abs=0.05)
-    if world == "thing":  # of which an evaluation has 900 phrases, and of Shape 34
+    if world == "thing":  # an evaluation has 900 phrases in Thing, and 34 in Shape
         assert scores["cbm"] == pytest.approx(scores["cbm_floor"], abs=0.02)
 
 

@@ -1,4 +1,4 @@
-"""Which rules there are, how they are drawn and held out, and the exact shares of the groups of objects."""
+"""Rules: numbers, sampling, held-out rules, and exact shares of groups of objects."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from icy.games import Rules, World, make_world
 
 
 class Uneven(World):
-    """A world whose attributes have 2, 3 and 4 values."""
+    """A world with attributes of 2, 3 and 4 values."""
 
     attributes = ("a", "b", "c")
     values = tuple(tuple(f"{a}{v}" for v in range(n)) for a, n in zip("abc", (2, 3, 4), strict=True))
@@ -105,7 +105,7 @@ def test_uniform_shares_count_the_objects_that_do_not_obey(length: int) -> None:
 
 
 def test_one_known_concept_of_four_reaches_the_published_bounds() -> None:
-    """A receiver that checks one concept alone is right about all targets, and about distractors that lack it."""
+    """A receiver that checks only one concept is right about all targets, and about distractors that lack it."""
     rules = Rules.of(THING, 4)
     for kind, accuracy in (("uniform", Fraction(1, 2) + Fraction(9000, 2 * 9999)), ("near", Fraction(13, 16))):
         for literal in range(4):
@@ -187,7 +187,7 @@ def test_the_default_share_works_in_every_world(attributes: int, values: int, da
         assert rules.phrases(part).any(0).all()
 
 
-# -- refusals ----------------------------------------------------------------------------------------------------------
+# -- rejected values ---------------------------------------------------------------------------------------------------
 
 
 def test_impossible_rules_are_rejected() -> None:

@@ -1,4 +1,4 @@
-"""Phrases and messages, as metrics and files take them."""
+"""Phrases and messages, in the form for metrics and files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The trial of agents: what does not fit is said in a sentence before anything is trained."""
+"""Checks of the parts of agents before training."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SETUP = GameTask(
 
 
 def embedded(space: Any, message_length: int, vocab_size: int, hidden_size: int) -> nn.Module:
-    """A sender that looks values up, as many plug-ins do."""
+    """A sender with an embedding of values, as in many plug-ins."""
     size = message_length * (vocab_size + 1)
     return nn.Sequential(
         nn.Embedding(space.values, hidden_size), nn.Flatten(), nn.Linear(space.attributes * hidden_size, size),
@@ -46,7 +46,7 @@ def strangers() -> Iterator[None]:
 
 
 def playable() -> list[tuple[str, str]]:
-    """All of the zoo, each with one cell, that does not sample tokens or store examples."""
+    """All models, with one cell each, that do not sample tokens or store examples."""
     entries = registry.entries("sender", "receiver")
     return [
         (entry.kind, entry.name)

@@ -1,4 +1,4 @@
-"""Settings of turns: what is refused, and what "auto" stands for."""
+"""Settings of turns: rejected values, and the meaning of "auto"."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns: what obeys, how often what is drawn, and that a turn depends on its seed, purpose and place alone."""
+"""Turns: rules are obeyed, frequencies, and dependence only on seed, purpose and index."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_targets_are_uniform_over_objects_that_obey() -> None:
     assert ((found - 0.1).abs() < 4 * 0.0015).all()
 
 
-# -- a turn depends on its seed, purpose and place alone ---------------------------------------------------------------
+# -- a turn depends only on its seed, purpose and index ----------------------------------------------------------------
 
 
 def test_same_seed_same_turns() -> None:
@@ -139,7 +139,7 @@ def test_purposes_have_their_own_streams_and_rules() -> None:
 
 
 def test_a_thousand_test_turns_have_the_number_of_phrases_of_the_paper() -> None:
-    """CBM24 prints 901 for Thing and 34 for Shape at l = 4; of 5,000 one expects 906, with a deviation of 8."""
+    """CBM24 prints 901 for Thing and 34 for Shape at l = 4; for 5,000 rules, 906 +- 8 are expected."""
     for world, low, high in ((THING, 882, 930), (SHAPE, 34, 34)):
         numbers = Turns(world, TurnSettings(4, 1, 1), [1]).batch("test", 0, 1, 1000).numbers
         assert low <= len(numbers.unique()) <= high
@@ -160,7 +160,7 @@ def test_turns_do_not_depend_on_settings_of_other_replicates() -> None:
     for place, (settings, seed) in enumerate(((near, 1), (uniform, 1), (near, 2))):
         alone = Turns(THING, settings, [seed]).batch("training", 2, 3, 4)
         assert torch.equal(together.objects[:, place], alone.objects[:, 0])
-    assert torch.equal(together.numbers[:, 0], together.numbers[:, 1])  # the same rules, so the two can be compared
+    assert torch.equal(together.numbers[:, 0], together.numbers[:, 1])  # the same rules, so the two are comparable
     with pytest.raises(InvalidSettingError, match="2 settings of turns for 3 replicates"):
         Turns(THING, [near, uniform], [1, 2, 3])
 
@@ -174,7 +174,7 @@ def test_some_replicates_can_be_chosen_and_kept() -> None:
     assert torch.equal(turns.batch("training", 0, 2, 4, which=[1]).objects, whole.objects[:, 2:])
 
 
-# -- looks, and what the sender sees -----------------------------------------------------------------------------------
+# -- looks, and objects of the sender ----------------------------------------------------------------------------------
 
 
 def test_looks_of_evaluations_are_marked() -> None:
@@ -208,7 +208,7 @@ def test_one_target_can_replace_all_targets() -> None:
     assert (batch.keys[..., 3:] != batch.keys[..., :1]).all()
 
 
-# -- refusals ----------------------------------------------------------------------------------------------------------
+# -- rejected values ---------------------------------------------------------------------------------------------------
 
 
 def test_impossible_turns_are_rejected_at_the_start() -> None:

@@ -1,4 +1,4 @@
-"""What an update of a game consists of."""
+"""Operations of an update of a game."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def counted(**given: object) -> Work:
 
 @pytest.mark.slow
 def test_work_of_thing_equals_the_products_of_its_layers() -> None:
-    """One word, 10 turns of 20 targets and 20 distractors of 270 numbers; by hand, two operations a weight."""
+    """One word, 10 turns of 20 targets and 20 distractors of 270 numbers; by hand, two operations per weight."""
     perceived = 10 * (20 * (270 * 60 + 60 * 60) + 40 * (270 * 40 + 40 * 40))
     sender = 10 * (60 * 60 + 60 * 60 + 4 * 60 * (60 + 60) + 60 * 50)
     receiver = 10 * (50 * 40 + 4 * 40 * (40 + 40) + 40 * 40)

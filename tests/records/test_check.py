@@ -1,4 +1,4 @@
-"""What is read as a record, and what is left out: by its fields, their types, its key and its numbers."""
+"""Checks of records: fields, types, keys and numbers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ REKEYED = ("model", "grammar", "protocol")
 
 
 def rekeyed(record: Any) -> Any:
-    """A record with the key of its configuration, as a stranger would make it."""
+    """A handwritten record, with the key of its configuration."""
     versions = {name: record["versions"][name] for name in REKEYED}
     return {**record, "key": record_key(record["config"], versions)}
 
@@ -113,7 +113,7 @@ def test_valid_records_are_not_changed() -> None:
     "path", ["tests/records/version-0.1", "results/reproduced/records.parquet", "results/atlas/records.parquet"]
 )  # fmt: skip
 def test_records_of_icy_are_valid(path: str, caplog: pytest.LogCaptureFixture) -> None:
-    """Nothing that is committed is left out, whatever version wrote it."""
+    """All records in the repository are valid, whatever version wrote them."""
     found = Pack.read(ROOT / path)
     assert found.left_out == 0
     assert found.records
@@ -178,7 +178,7 @@ def test_an_unreadable_record_does_not_affect_others(
 @pytest.mark.parametrize("write", WRITERS)
 def test_only_unreadable_records_are_an_error(write: Callable[[Path, list[Any]], Path], tmp_path: Path) -> None:
     place = write(tmp_path / "results", [without("steps")])
-    if write is packed:  # an empty pack is one
+    if write is packed:  # an empty pack is a pack
         assert load_records(place) == []
         return
     with pytest.raises(StoreError, match="has no results"):
@@ -191,7 +191,7 @@ def test_a_copy_of_a_pack_with_unreadable_records_is_kept(tmp_path: Path) -> Non
     place = packed(tmp_path / "pack", [without("steps"), on_file()])
     before = place.read_bytes()
     add_to_pack(place, folder(tmp_path / "same", [on_file()]))
-    assert place.read_bytes() == before  # nothing new
+    assert place.read_bytes() == before  # no new records
     add_to_pack(place, folder(tmp_path / "more", [on_file("perm")]))
     assert Pack.read(place).left_out == 0
     assert len(Pack.read(place).records) == 2
@@ -199,7 +199,7 @@ def test_a_copy_of_a_pack_with_unreadable_records_is_kept(tmp_path: Path) -> Non
 
 
 def assert_shows(record: Record) -> None:
-    """Whatever is read can be tabled, plotted from and tracked."""
+    """All valid records can be shown in tables and plots, and tracked."""
     table = to_long([record])
     bias_table(table, mark=False).render("text")
     assert len(table) == 1
@@ -218,7 +218,7 @@ places = st.sampled_from(sorted([*Record.__annotations__, "nothing"]))
 @settings(deadline=None)
 @given(st.dictionaries(places, values, max_size=3), st.booleans())
 def test_valid_records_can_be_shown(changes: dict[str, Any], own_key: bool) -> None:
-    """A record with any fields changed is left out, or goes through everything that reads one."""
+    """A record with changed fields is either left out, or can be read everywhere."""
     record: Any = {**on_file(), **changes}
     if own_key and isinstance(record["config"], dict):
         repeated = {name: record[name] for name in record["config"] if name in changes}
@@ -276,7 +276,7 @@ def test_a_resumed_run_trains_unreadable_records_again(tmp_path: Path, caplog: p
     assert again.records[1]["finished"] > first.records[1]["finished"]
     assert path.with_name(f"{path.name}.odd").read_text() == odd
     assert json.loads(path.read_text()) == again.records[1]
-    assert sum(str(path) in message for message in caplog.messages) == 2  # left out, and kept
+    assert sum(str(path) in message for message in caplog.messages) == 2  # left out, and its file is kept
 
 
 @pytest.mark.parametrize("changes", [{"steps": 10**13}, {"baseline_crossing": 1e-200, "crossing": 5.0}])

@@ -1,4 +1,4 @@
-"""Claims of runs that share a folder: no key twice, none kept by the dead, nothing left behind."""
+"""Claims of runs that share a folder: unique keys, released by ended runs, without leftover files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from icy.records import claims
 from icy.records.claims import Claims
 
 HERE = Owner.here()
-GONE = replace(HERE, pid=2**22 + 1)  # beyond the numbers that Linux gives
+GONE = replace(HERE, pid=2**22 + 1)  # larger than process numbers of Linux
 REUSED = replace(HERE, began=HERE.began + 1)
 ELSEWHERE = replace(HERE, space="0" * 8)
 
@@ -44,7 +44,7 @@ def test_claimed_keys_are_not_claimed_again(tmp_path: Path, mine: Claims) -> Non
     with Claims(tmp_path) as other:
         assert other.take("abc") == set("abc")
         assert mine.take("bcd") == {"d"}
-        assert mine.take("d") == {"d"}  # one's own is
+        assert mine.take("d") == {"d"}  # its own file is known
         other.drop("b")
         assert mine.take("abc") == {"b"}
         other.done("c")
@@ -57,7 +57,7 @@ def test_claimed_keys_are_not_claimed_again(tmp_path: Path, mine: Claims) -> Non
     assert mine.others() == []
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="numbers are told apart by /proc")
+@pytest.mark.skipif(sys.platform != "linux", reason="it needs /proc")
 @pytest.mark.parametrize("owner", [GONE, REUSED])
 def test_the_claims_of_a_killed_run_are_free_at_once(tmp_path: Path, mine: Claims, owner: Owner) -> None:
     path = left_by(owner, tmp_path, "a", "b")
@@ -108,7 +108,7 @@ def test_the_last_run_removes_the_folder(tmp_path: Path) -> None:
         with other:
             one.take("a")
             other.take("b")
-            (tmp_path / "claims" / ".x.json.abc.tmp").touch()  # of one that was killed as it wrote
+            (tmp_path / "claims" / ".x.json.abc.tmp").touch()  # of a run that was killed during a write
             other.take("c")
         assert (tmp_path / "claims").exists()
     assert not list(tmp_path.iterdir())
@@ -165,7 +165,7 @@ for turn in range(8):
 
 @pytest.mark.process
 def test_concurrent_processes_never_claim_the_same_key(tmp_path: Path) -> None:
-    """Each also removes the folder whenever it is the last."""
+    """Each process also removes the folder if it is the last."""
     command = [sys.executable, "-c", HAMMER, str(tmp_path)]
     running = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(3)]
     for process in running:

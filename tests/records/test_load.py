@@ -1,4 +1,4 @@
-"""Loading long tables: duplicates, failures, and words in the place of numbers."""
+"""Loading long tables: duplicates, failures, and text instead of numbers."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_table_without_measure_is_an_error(tmp_path: Path) -> None:
     assert long_of(least.assign(protocol=["acquire", "budget"]))["measure"].tolist() == ["ratio", "accuracy"]
     least.assign(measure=["ratio", None]).to_csv(tmp_path / "least.csv", index=False)
     read = read_results([tmp_path / "least.csv"], measure="held_out")
-    assert long_of(read)["measure"].tolist() == ["ratio", "held_out"]  # what it says itself stays
+    assert long_of(read)["measure"].tolist() == ["ratio", "held_out"]  # a known measure is not changed
 
 
 @pytest.mark.parametrize("seed", [math.inf, 1.5])

@@ -1,4 +1,4 @@
-"""Results that version 0.1 wrote are read, tabled, and not trained again.
+"""Results of version 0.1 are read, shown in tables, and not trained again.
 
 The folder `version-0.1` was written by `icy probe` and `icy e2e` of that version, with `--seeds 1 --meanings 3x4
 --word-length 2 --hidden 16`.
@@ -22,7 +22,7 @@ from icy.records.record import Record, record_key
 
 OLD = Path(__file__).parent / "version-0.1"
 SIZES: dict[str, Any] = {"seeds": 1, "meanings": "3x4", "word_length": 2, "hidden": 16, "workers": 1}
-EVERY_50 = {"settings": {"check_every": 50}}  # the grid of checks that was the default then
+EVERY_50 = {"settings": {"check_every": 50}}  # the default grid of checks of version 0.1
 RUNS: list[tuple[type[RunSpec], dict[str, Any], str]] = [
     (
         ProbeSpec,
@@ -72,7 +72,7 @@ RUNS: list[tuple[type[RunSpec], dict[str, Any], str]] = [
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A copy of the old folder, as results are read and tables written where they are."""
+    """A copy of the old folder, because tables are written to the folder of the results."""
     return Path(shutil.copytree(OLD, tmp_path / "old"))
 
 

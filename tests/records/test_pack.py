@@ -1,4 +1,4 @@
-"""Packs keep everything, are read like folders, and runs go on from them."""
+"""Packs keep all results, are read like folders, and runs resume from them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ GIVEN: dict[str, Any] = {
 
 @pytest.fixture
 def pack(tmp_path: Path) -> Path:
-    """A pack of results that version 0.1 wrote."""
+    """A pack of results of version 0.1."""
     return Pack.read(OLD).write(tmp_path / "old.parquet")
 
 
@@ -69,7 +69,7 @@ def test_a_run_resumes_from_a_pack(pack: Path, tmp_path: Path) -> None:
     out = tmp_path / "new"
     plan = make_plan(ProbeSpec.asked(**GIVEN, out=str(out), start=pack))
     assert plan.total == 0
-    assert not out.exists()  # planned, and nothing written
+    assert not out.exists()  # a plan writes no files
     result = icy.probe(**GIVEN, out=str(out), start=pack)
     assert result.records == [r for r in load_records(OLD) if r["model"] == "sender/FC1L"]
     assert {r["key"] for r in load_records(out)} == {r["key"] for r in load_records(OLD)}
@@ -79,7 +79,7 @@ def test_a_run_resumes_from_a_pack(pack: Path, tmp_path: Path) -> None:
 
 
 def test_pack_delete_resume(pack: Path, tmp_path: Path) -> None:
-    """Nothing is trained twice and nothing is lost, through the command line."""
+    """With the command line, no replicate is trained twice, and no result is lost."""
     out, whole = tmp_path / "results", tmp_path / "whole.parquet"
     words = [
         "probe",
@@ -155,7 +155,7 @@ def test_unpacking_replaces_failures_only(tmp_path: Path) -> None:
     packed = [on_file(seed=seed, engine="packed") for seed in range(3)]
     assert Pack.of(packed).unpack(store) == 2
     assert [store.get(r["key"])["engine"] for r in packed] == ["packed", "here", "packed"]  # type: ignore[index]
-    assert packed == [store.get(r["key"]) for r in packed[:1]] + packed[1:]  # copied as they are, without a new number
+    assert packed == [store.get(r["key"]) for r in packed[:1]] + packed[1:]  # copied without a new number
 
 
 def test_a_damaged_pack_is_rejected(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Results as they stood in an earlier commit."""
+"""Results from an earlier commit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from icy.records.revisions import at_revision, revision_of
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A repository whose file and folder were committed twice, and changed since."""
+    """A repository with a file and a folder that were committed twice, and changed afterwards."""
     run = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c", "-C", str(tmp_path)]
     subprocess.run([*run, "init", "-q"], check=True)
     (tmp_path / "results").mkdir()

@@ -1,4 +1,4 @@
-"""Records whose models were kept, found by what they say."""
+"""Records with saved models, chosen by their facts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ QUICK = {"quick": True, "workers": 1, "progress": False}
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Results of a probe that kept its models, and one that did not."""
+    """Results of a probe with saved models, and of a probe without."""
     found = tmp_path_factory.mktemp("kept")
     icy.probe("sender/FC1L", "perm", seeds=2, target=0.3, keep_models=True, out=found, **QUICK)  # type: ignore[misc]
     icy.probe("sender/FC1L", "rot", seeds=1, target=0.3, out=found, **QUICK)  # type: ignore[misc]
@@ -48,4 +48,4 @@ def test_ambiguous_choices_name_their_differences(folder: Path) -> None:
     require_one(folder, alone)
     with pytest.raises(StoreError, match=r"has seed=9; available: seed \(123, 124\)\.$"):
         records_with_models(folder, "probe", "model", seed=9)
-    assert records_with_models(folder, "probe", "model", channel="soft")[1] == found  # what games call it
+    assert records_with_models(folder, "probe", "model", channel="soft")[1] == found  # the name of this field in games

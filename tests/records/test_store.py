@@ -1,4 +1,4 @@
-"""Results on disk: whole or not at all, found again by what they depend on."""
+"""Results on disk: atomic writes, and keys from configurations and versions."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def test_the_version_that_was_saved_last_is_shown(tmp_path: Path) -> None:
 
 
 def test_records_of_older_versions_are_in_the_order_of_their_times(tmp_path: Path) -> None:
-    for seed, fraction in ((2, ".000002"), (1, ".000001"), (0, "")):  # icy once told only seconds
+    for seed, fraction in ((2, ".000002"), (1, ".000001"), (0, "")):  # older versions stored only seconds
         Store(tmp_path).put(on_file(seed=seed, finished=f"2026-01-02T10:00:00{fraction}+00:00"), number=False)
     assert [r["seed"] for r in Store(tmp_path).all_records()] == [0, 1, 2]
 
 
 def test_the_order_of_records_does_not_depend_on_the_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the clock does, what is filed later comes later; also for a process that begins to file then."""
+    """Records are in the order of saving, independent of the clock, also in a new process."""
     year = 365 * 24 * 3600 * 10**9
     now = time.time_ns()
     for seed, clock in enumerate([now, now - year, now + year, now, now + year // 2]):
@@ -67,7 +67,7 @@ def shown(records: Iterable[Record]) -> set[tuple[str, str, str]]:
 
 
 def test_versions_of_a_model_do_not_mix(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Edited after rot and perm, and measured again on perm: rot is left out, and told."""
+    """The model was edited after rot and perm, and measured again on perm: rot is left out, with a warning."""
     old = [versioned("Mine", "rot", "1"), versioned("Mine", "perm", "1")]
     new, other = versioned("Mine", "perm", "2"), versioned("Theirs", "rot", "1")
     store = Store(tmp_path)
@@ -79,11 +79,11 @@ def test_versions_of_a_model_do_not_mix(tmp_path: Path, caplog: pytest.LogCaptur
     assert "grammar or protocol: sender/Mine on rot." in caplog.text
     assert (ProbeResult([new]) + ProbeResult(old)).records == [new]
     store.put(versioned("Mine", "rot", "3", failed=True))
-    assert shown(store.records()) == expected  # what fails overrules nothing
+    assert shown(store.records()) == expected  # a failure does not replace a result
 
 
 def odd_files() -> dict[str, str]:
-    """Texts that are no records, by the name of their file."""
+    """Unreadable records, by the name of their file."""
     whole = on_file()
     texts = {
         "half": json.dumps(whole)[:-1],
@@ -144,7 +144,7 @@ def test_a_damaged_record_is_kept_with_the_new_record(
         assert f"{path} was not a readable result; it is kept as {path.name}.odd{number}." in caplog.text
     store.put(record)
     assert store.all_records() == [record]
-    assert len(list(path.parent.iterdir())) == 3  # a good file is kept under no other name
+    assert len(list(path.parent.iterdir())) == 3  # no copy of a valid record is kept
 
 
 def as_folder(path: Path) -> None:
@@ -152,11 +152,11 @@ def as_folder(path: Path) -> None:
 
 
 def as_pipe(path: Path) -> None:
-    os.mkfifo(path)  # whose reading would wait for ever
+    os.mkfifo(path)  # reading it would never end
 
 
 def as_device(path: Path) -> None:
-    path.symlink_to("/dev/zero")  # whose reading would fill the memory
+    path.symlink_to("/dev/zero")  # reading it would fill the memory
 
 
 def as_loop(path: Path) -> None:
@@ -205,7 +205,7 @@ def test_a_folder_must_be_a_path(out: Any) -> None:
 
 
 def test_a_full_disk_gives_an_error_before_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A full disk takes an empty file, but no content."""
+    """A full disk has room for an empty file, but not for content."""
 
     def sync(handle: int) -> None:
         if os.fstat(handle).st_size:

@@ -47,13 +47,13 @@ class Conv4(nn.Module):
     ) -> Float[Tensor, "*stack batch size"]:
         """Return the vector of each image."""
         if objects.dim() == AXES + 1:
-            left = self._left(objects, None)
+            features = self._features(objects, None)
         else:
-            left = torch.stack([self._left(images, place) for place, images in enumerate(objects)])
-        found: Tensor = self.out(left)
-        return found
+            features = torch.stack([self._features(images, place) for place, images in enumerate(objects)])
+        vectors: Tensor = self.out(features)
+        return vectors
 
-    def _left(self, images: Tensor, place: int | None) -> Tensor:
+    def _features(self, images: Tensor, place: int | None) -> Tensor:
         for block in self.blocks:
             images = block(images, place)
         return images.flatten(1)

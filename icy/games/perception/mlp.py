@@ -27,5 +27,5 @@ class MLP(nn.Module):
 
     def forward(self, objects: Float[Tensor, "..."]) -> Float[Tensor, "*stack batch size"]:
         """Return the vector of each object."""
-        found: Tensor = self.out(self.hidden(objects.flatten(-self.axes)).relu())
-        return found
+        vectors: Tensor = self.out(self.hidden(objects.flatten(-self.axes)).relu())
+        return vectors

@@ -55,8 +55,8 @@ class Bank(World):
         for attribute, size in enumerate(self.sizes):
             place = place * size + objects[..., attribute]
         places = (place * self._each + look).flatten()
-        found = self._bank(keys.device).index_select(0, places)  # many times faster than indexing
-        return _numbers(found).view(*keys.shape, *self.shape)
+        looks = self._bank(keys.device).index_select(0, places)  # many times faster than indexing
+        return _numbers(looks).view(*keys.shape, *self.shape)
 
     def _bank(self, device: torch.device) -> Tensor:
         if device not in self._banks:
@@ -76,9 +76,9 @@ class Bank(World):
         key = torch.tensor(stream_key(0, "games", "bank"), device=device, dtype=torch.int64)
         keys = (counter_hash(key, place) & ~1) | (look >= self.looks).long()
         seen = self.world.observe(torch.stack(values[::-1], -1), keys)
-        kept = (seen * LEVELS).round_().clamp_(0, LEVELS).to(torch.uint8)
-        return kept if torch.equal(_numbers(kept), seen) else seen
+        images = (seen * LEVELS).round_().clamp_(0, LEVELS).to(torch.uint8)
+        return images if torch.equal(_numbers(images), seen) else seen
 
 
-def _numbers(kept: Tensor) -> Tensor:
-    return kept.float().mul_(1 / LEVELS) if kept.dtype == torch.uint8 else kept
+def _numbers(looks: Tensor) -> Tensor:
+    return looks.float().mul_(1 / LEVELS) if looks.dtype == torch.uint8 else looks

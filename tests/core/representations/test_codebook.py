@@ -1,4 +1,4 @@
-"""CB: codes that are given, and codes that are learnt."""
+"""CB: fixed codes and learned codes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def gradients(of: Tensor, *at: Tensor) -> tuple[Tensor | None, ...]:
 
 
 def learnt(count: int = 7, size: int = 4, commitment: float = 0.25, seed: int = 3) -> LearntCodebook:
-    """A codebook somewhere in training."""
+    """A codebook with random codes, as during training."""
     link = LearntCodebook(size, count, commitment).double()
     with torch.no_grad():
         link.codes.copy_(numbers(count, size, seed=seed))
@@ -32,7 +32,7 @@ def learnt(count: int = 7, size: int = 4, commitment: float = 0.25, seed: int = 
 
 
 def nearest_by_hand(scores: Tensor, codes: Tensor) -> list[list[int]]:
-    """The nearest code to every word, for scores [batch, length, V + 1]."""
+    """The code nearest to each of the scores [batch, length, V + 1]."""
     return [
         [min(range(len(codes)), key=lambda k: float((codes[k] - place[:-1]).square().sum())) for place in example]
         for example in scores.detach()

@@ -1,4 +1,4 @@
-"""GS: relaxed samples in training and the most likely symbol afterwards."""
+"""GS: relaxed samples in training and the most likely symbol in evaluation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def numbers(*shape: int, seed: int = 0) -> Tensor:
 
 
 def relaxed_by_hand(scores: Tensor, tau: float = 1.0) -> Tensor:
-    """The law of `F.gumbel_softmax(hard=False)` without the start symbol, which has the weight 0."""
+    """The formula of `F.gumbel_softmax(hard=False)`, with weight 0 for the start symbol."""
     noisy = (scores + NOISE.gumbels(scores))[..., :-1]
     return F.pad(F.softmax(noisy / tau, -1), (0, 1))
 

@@ -1,4 +1,4 @@
-"""QT: words of digits, rounded."""
+"""QT: words of rounded digits."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_the_gradient_is_that_of_the_sigmoid() -> None:
 
 def test_batch_normalization_maps_a_position_to_the_unit_interval() -> None:
     scores = torch.tensor([[[1.0, 2, 0], [10.0, 10, 0]], [[3.0, 5, 0], [10.0, 10, 0]]])
-    # Position 0: 0, 1/4, 1/2, 1, of which 1/2 rounds to the even 0. Position 1: all the same, which is 1/2.
+    # Position 0: 0, 1/4, 1/2, 1; 1/2 is rounded to the even 0. Position 1: all scores are equal, so all are 1/2.
     assert PUBLISHED.message(scores)[..., :2].tolist() == [[[0, 0], [0, 0]], [[0, 1], [0, 0]]]
     four = Quantised(levels=4, normalise="batch").message(scores)  # levels 0 to 3, not divided by 3 again
     assert four[..., :2].tolist() == [[[0, 1], [2, 2]], [[2, 3], [2, 2]]]

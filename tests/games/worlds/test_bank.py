@@ -1,4 +1,4 @@
-"""Banks: as many looks as asked for, those of evaluations apart, and the same images as the world's own."""
+"""Banks: number of looks, separate looks for evaluations, and the images of the world."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from icy.games.worlds import Bank, Shape
 
 
 class Loud(World):
-    """A world whose looks are no images: the value and a number made of the key."""
+    """A world with looks that are not images: the value and a number computed from the key."""
 
     attributes = ("a",)
     values = (("a1", "a2"),)
@@ -38,7 +38,7 @@ def test_training_and_evaluations_have_different_looks() -> None:
 
 def test_images_of_a_bank_equal_images_of_the_world() -> None:
     class Counted(Shape):
-        """Notes what it has drawn."""
+        """Records its looks."""
 
         def observe(self, objects: Tensor, keys: Tensor) -> Tensor:
             seen.append(super().observe(objects, keys))
@@ -49,10 +49,10 @@ def test_images_of_a_bank_equal_images_of_the_world() -> None:
     found = bank.observe(torch.tensor([[0, 0, 0, 0], [4, 5, 2, 2]]), torch.tensor([2, 3]))
     every = torch.cat(seen)
     assert len(every) == 540
-    assert torch.equal(found, every[[0, 539]])  # the one look for training of the first, for evaluation of the last
+    assert torch.equal(found, every[[0, 539]])  # first object: look of training; last: of evaluations
     assert next(iter(bank._banks.values())).dtype == torch.uint8
     bank.observe(torch.tensor([[0, 0, 0, 0]]), torch.tensor([5]))
-    assert sum(map(len, seen)) == 540  # it was drawn once
+    assert sum(map(len, seen)) == 540  # each look was drawn once
 
 
 def test_images_of_a_bank_show_their_color() -> None:
@@ -60,7 +60,7 @@ def test_images_of_a_bank_show_their_color() -> None:
     objects = torch.cartesian_prod(*(torch.arange(size) for size in bank.sizes))
     images = bank.observe(objects, torch.zeros(270, dtype=torch.long))
     brightest = images.flatten(2).amax(2)
-    assert (brightest[objects[:, 1] == 1].argmax(1) == 2).all()  # what is blue is blue
+    assert (brightest[objects[:, 1] == 1].argmax(1) == 2).all()  # blue figures are blue
     assert images.shape == (270, 3, 16, 16)
 
 

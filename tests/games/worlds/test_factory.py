@@ -34,7 +34,7 @@ def test_invalid_worlds_are_rejected() -> None:
 
 def test_values_with_the_same_name_get_their_attribute() -> None:
     class Twice(Thing):
-        """Two attributes whose values have the same names."""
+        """Two attributes with the same names of values."""
 
         def __init__(self) -> None:
             super().__init__(2, 2)

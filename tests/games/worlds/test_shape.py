@@ -1,4 +1,4 @@
-"""Shape: images show what their labels say, and can be read by a small network."""
+"""Shape: images match their labels, and a small network can classify them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COUNT = 540
 
 
 def drawn(world: World, count: int = COUNT, seed: int = 0) -> tuple[Tensor, Tensor]:
-    """Return objects, each class as often as any other, and keys."""
+    """Return objects, with equally many per class, and keys."""
     objects = torch.cartesian_prod(*(torch.arange(size) for size in world.sizes))
     return objects[torch.arange(count) % len(objects)], counter_hash(torch.tensor(seed), torch.arange(count))
 
@@ -43,7 +43,7 @@ def test_figures_are_in_the_cells_that_their_labels_say(sizes: str, canvas: int)
 
 @pytest.mark.parametrize(("sizes", "tolerance"), [("clear", 0.1), ("published", 0.25)])
 def test_areas_are_those_of_the_figures(sizes: str, tolerance: float) -> None:
-    """The figures of the published sizes cover as few as a dozen pixels, so single ones are off by more."""
+    """Figures of published sizes cover as few as a dozen pixels, so the relative error is larger."""
     world = Shape(sizes=sizes)
     objects, keys = drawn(world)
     figures = world.figures(objects, keys)

@@ -1,4 +1,4 @@
-"""The two ways to draw sizes: clear ones have equal areas, published ones are Mu & Goodman's."""
+"""The two ways to draw sizes: clear sizes with equal areas, and sizes of Mu & Goodman."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ GRID = (torch.cartesian_prod(*[torch.arange(120)] * 2) + 0.5) / 120
 
 
 def halves(sizes: str, shape: str) -> torch.Tensor:
-    """Return the halves of a shape on a grid of draws."""
+    """Return half axes or sides of a shape on a grid of random numbers."""
     return SIZES[sizes]().half(torch.full((len(GRID),), NAMES.index(shape)), GRID)
 
 
 def pairs(others: dict[int, tuple[int, ...]]) -> set[tuple[float, float]]:
-    """Return first lengths with all that may go with each."""
+    """Return first lengths with all possible second lengths."""
     return {(first, other) for first, some in others.items() for other in some}
 
 
@@ -59,7 +59,7 @@ def test_published_lengths_equal_mu_and_goodman(shape: str, lengths: set[tuple[f
 
 
 def test_published_lengths_have_the_expected_frequencies() -> None:
-    """The first axis is uniform over six, the other over what goes with it, and half of the pairs are swapped."""
+    """The first axis is uniform over six lengths, the second over its possible lengths; half of them are swapped."""
     found = Counter(map(tuple, halves("published", "ellipse").tolist()))
     total = sum(found.values())
     assert found[5.0, 7.0] / total == pytest.approx(1 / 12, abs=0.01)
