@@ -66,7 +66,7 @@ def seed_list(seeds: int | str | Iterable[int]) -> list[int]:
     """Return the seeds of a count (starting at 123), a list, or text such as "3", "1,2,5" or "123-127".
 
     Raises:
-        InvalidSettingError: there are no seeds or too many seeds, or they are not whole numbers.
+        InvalidSettingError: the list of seeds is empty, too long, or not of whole numbers.
 
     Example:
         >>> seed_list(2), seed_list("123-125, 7")
@@ -122,7 +122,7 @@ def hidden_list(hidden: int | str | Iterable[int]) -> list[int]:
     """Return the hidden sizes for a number, a list, or text such as "128" or "64,128,256".
 
     Raises:
-        InvalidSettingError: there are no sizes, or they are not whole numbers of at least 1.
+        InvalidSettingError: the list of sizes is empty, or not of whole numbers of at least 1.
 
     Example:
         >>> hidden_list(128), hidden_list("64,128")

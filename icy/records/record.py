@@ -42,7 +42,7 @@ class Record(TypedDict, total=False):
         protocol: name of the protocol.
         target: accuracy at which the baseline counts as learned.
         cap: the longest training, as a multiple of the baseline's steps.
-        max_updates: number of updates for every grammar, if there is no cap (since 0.2).
+        max_updates: number of updates for every grammar, without a cap (since 0.2).
         held_out: share of the meanings that are held out from training.
         split: how held-out meanings are chosen.
         pretrain_representation: representation in pre-training of both sides of a pair.
@@ -211,7 +211,7 @@ def value_of(record: Record) -> float:
     if not baseline:
         return math.nan  # concat was learned before the first step was counted
     if record["reason"] == "cap" and "baseline_crossing" in record:
-        # The last check may be a few percent after the cap. With a common budget, the last check is at its end.
+        # The last check may be a few percent after the cap. A common budget ends with the last check.
         return float(record["cap"] if "max_updates" not in record else record["steps"] / baseline)
     ratio = record.get("crossing", record["steps"]) / baseline
     return float(round(ratio, 1) if record["config"]["settings"]["round_ratio"] else ratio)

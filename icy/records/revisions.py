@@ -15,7 +15,7 @@ SIGN = "@"  # between a path and a revision
 
 
 def revision_of(place: str) -> tuple[str, str | None]:
-    """Split `PATH@REVISION`. If a file has the whole text as its name, there is no revision.
+    """Split `PATH@REVISION`. If a file has the whole text as its name, the revision is None.
 
     Example:
         >>> revision_of("records.parquet@HEAD~1")

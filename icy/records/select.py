@@ -81,7 +81,7 @@ def select(
 
 
 def _matching(what: str, patterns: Sequence[str], names: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the names that match one of the patterns; all names if there are no patterns."""
+    """Return the names that match one of the patterns; all names if `patterns` is empty."""
     matches: list[str] = [] if patterns else list(names)
     for pattern in words(patterns):
         wanted = {pattern.lower(), canonical(pattern).lower()}

@@ -176,7 +176,7 @@ def test_save_and_load(three: ProbeResult, tmp_path: Path) -> None:
 def test_load_of_what_is_no_result(tmp_path: Path) -> None:
     (tmp_path / "other.json").write_text("[]")
     for path, words in (
-        (tmp_path / "other.json", "not a saved"),
+        (tmp_path / "other.json", "not a results folder"),
         (tmp_path / "no.json", "no file"),
         (tmp_path, "no results"),
     ):

@@ -36,7 +36,7 @@ class WithoutParameters:
         return scores
 
     def extra_loss(self, sent: Sent) -> Losses:
-        """Return 0, because there are no parameters."""
+        """Return 0: the representation has no parameters."""
         return sent.new_zeros(sent.shape[:-3])
 
 
