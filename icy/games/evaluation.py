@@ -60,7 +60,7 @@ def similarity(spoken: Spoken, of: str = "phrase") -> Score:
             raise InvalidSettingError(f"Topsim of {of} needs the objects of the turns, and only phrases are given.")
         return topsim(Table.of(spoken.objects, spoken.tokens, one_hot="no", argmax=False), meaning="cosine")
     lengths = spoken.phrases.sum(1, keepdims=True)
-    if np.ptp(lengths) == 0:  # then the cosine is proportional to the share of equal entries, which is faster
+    if np.ptp(lengths) == 0:  # cosine distance is then proportional to the share of differing entries: faster
         table = Table.of(spoken.phrases.astype(np.int64), spoken.tokens, one_hot="no", argmax=False)
         return topsim(table, meaning="cosine")
     return topsim(spoken.phrases / np.sqrt(lengths), spoken.tokens, meaning="cosine")

@@ -173,7 +173,7 @@ def model_file(record: Record) -> str | None:
 
 
 def rank(record: Record) -> tuple[bool, bool, int]:
-    """Return the sort key of records with the same key: first failures, then results, with models last, then by age."""
+    """Return the sort key of records with the same key: failures before results, then models, then the newest last."""
     return not record["failed"], model_file(record) is not None, filing_of(record)
 
 

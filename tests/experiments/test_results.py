@@ -177,7 +177,7 @@ def test_load_of_what_is_no_result(tmp_path: Path) -> None:
     (tmp_path / "other.json").write_text("[]")
     for path, words in (
         (tmp_path / "other.json", "not a results folder"),
-        (tmp_path / "no.json", "no file"),
+        (tmp_path / "no.json", "does not exist"),
         (tmp_path, "no results"),
     ):
         with pytest.raises(StoreError, match=words):
