@@ -63,7 +63,7 @@ _LEARNING = {
 _COMMON: dict[str, Departure] = {
     "world": _departs(
         {"world": "shape", "shape.positions": 0, "shape.sizes": "published"},
-        "shapes and colours, anywhere in the image",
+        "shapes and colors, anywhere in the image",
     ),
     "turns": _departs(
         {"targets": 10, "distractors": 10, "distractor_kind": "groups", "game.held_out": 0.2},
@@ -76,7 +76,7 @@ _FORMULAS = _departs(
     {"game.rules": "formulas", "game.rule_sampling": "type-first"},
     "concepts, their negations, and pairs of these joined by 'and' or 'or'",
 )
-_PAIRS = _departs({"rule_length": 2}, "a shape and a colour")
+_PAIRS = _departs({"rule_length": 2}, "a shape and a color")
 PRESETS: dict[str, Mapping[str, Departure]] = {
     "default": {},
     "published": PUBLISHED,

@@ -22,9 +22,9 @@ def squared_error(scores: Scores, targets: Targets) -> Losses:
 def advantage(rewards: Float[Tensor, "*axes"], axes: int) -> Float[Tensor, "*axes"]:
     """Subtract the mean of rewards over the last `axes` axes, and divide by their standard deviation unless small."""
     over = tuple(range(-axes, 0))
-    centred = rewards - rewards.mean(over, keepdim=True)
+    centered = rewards - rewards.mean(over, keepdim=True)
     deviation = rewards.std(over, keepdim=True)
-    return torch.where(deviation > SMALLEST_DEVIATION, centred / deviation, centred)
+    return torch.where(deviation > SMALLEST_DEVIATION, centered / deviation, centered)
 
 
 def entropy(scores: Scores) -> Losses:

@@ -59,7 +59,7 @@ class Shape(World):
             raise unknown("sizes of figures", sizes, tuple(SIZES))
         self.canvas = whole_number("canvas", canvas, least=FEWEST_PIXELS, most=MOST_PIXELS)
         self.positions = whole_number("number of positions", positions, least=0)
-        self.noise = real_number("noise of colours", noise, most=0.1)
+        self.noise = real_number("noise of colors", noise, most=0.1)
         self.figure_sizes, self.figure_scale = SIZES[sizes](), self.canvas / CANVAS
         self.published = sizes == "published"
         self.attributes = ("shape", "colour", *(("x", "y") if positions else ()))
@@ -107,11 +107,11 @@ class Shape(World):
         return low + uniform * (high - low)
 
     def _colours(
-        self, colours: Integer[Tensor, " figure"], uniform: Float[Tensor, "figure 3"]
+        self, colors: Integer[Tensor, " figure"], uniform: Float[Tensor, "figure 3"]
     ) -> Float[Tensor, "figure 3"]:
         """Draw variations of the named colors, as red, green and blue."""
-        named = torch.tensor(list(COLOURS.values()), device=colours.device, dtype=torch.float32)[colours]
-        reach = self.noise * torch.tensor([1.0, 10.0, 10.0], device=colours.device, dtype=torch.float32)
+        named = torch.tensor(list(COLOURS.values()), device=colors.device, dtype=torch.float32)[colors]
+        reach = self.noise * torch.tensor([1.0, 10.0, 10.0], device=colors.device, dtype=torch.float32)
         hue, saturation, value = (named + (2 * uniform - 1) * reach).unbind(-1)
         return rgb(hue, saturation.clamp(0, 1), value.clamp(0, 1))
 

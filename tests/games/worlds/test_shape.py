@@ -151,5 +151,5 @@ def test_invalid_values_are_rejected() -> None:
         make_world("shape", canvas=8)
     with pytest.raises(InvalidSettingError, match="With 5 positions across, the cells are too small"):
         make_world("shape", positions=5)
-    with pytest.raises(InvalidSettingError, match=r"noise of colours must be a number, at least 0 and at most 0\.1"):
+    with pytest.raises(InvalidSettingError, match=r"noise of colors must be a number, at least 0 and at most 0\.1"):
         make_world("shape", noise=1)
