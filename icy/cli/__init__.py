@@ -73,7 +73,7 @@ class Main(LazyGroup):
 
         if (kind := kind_to_list(name)) is not None:
             return UnknownNameError(f"No command is called '{name}'; `icy list {kind}` lists them.")
-        if found := registry.named(name):
+        if found := registry.find_all(name):
             what = " and ".join(dict.fromkeys(entry.kind for entry in found))
             return UnknownNameError(
                 f"No command is called '{name}', which is a {what}; `icy list {kind_to_list(found[0].kind)} {name}` "

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from icy.core.escapes import printable
 from icy.core.logs import log_level
-from icy.core.signals import kept_of
+from icy.core.signals import interrupt_text
 from icy.core.text import counted
 from icy.experiments.display import make_watcher
 from icy.experiments.plan import Plan
@@ -90,7 +90,7 @@ def run_watched(
     try:
         return run(plan, watching(watcher, track, plan.store.folder))
     except KeyboardInterrupt as error:
-        kept = kept_of(error) or finished_text(plan, started)
+        kept = interrupt_text(error) or finished_text(plan, started)
         raise Interrupted(f"{kept}. To continue, run the same command again: {_same_command(ctx)}") from None
 
 

@@ -47,8 +47,8 @@ def _phrases(world: str, rule_length: int) -> Any:
     import torch
 
     from icy.games import Turns, TurnSettings, make_world
-    from icy.games.playing import batches, spoken
+    from icy.games.playing import batches, make_spoken
 
     turns = Turns(make_world(world), TurnSettings(rule_length=rule_length, targets=1, distractors=1), [0])
     numbers = torch.cat([batch.numbers[0, 0] for batch in batches(turns, "test", TURNS, BATCH)])
-    return spoken(turns, numbers, torch.zeros(len(numbers), 1, dtype=torch.long, device="cpu"))
+    return make_spoken(turns, numbers, torch.zeros(len(numbers), 1, dtype=torch.long, device="cpu"))

@@ -19,7 +19,7 @@ from icy.core.types import Choices
 from icy.records.kinds import job_kind
 from icy.records.pack import Pack, read_once
 from icy.records.record import NO_BASELINE, Record
-from icy.records.store import Store, folder_of, to_run
+from icy.records.store import Store, folder_of, keys_to_train
 from icy.records.versions import Part, Versions, versions_of
 from icy.training.combinations import combinations
 from icy.training.job import Job, Replicate, check_config
@@ -54,7 +54,7 @@ class Row:
         """Return the row of a job: the records on file, and the replicates that are missing or to be trained again."""
         keys = {job.key(r): r for r in job.replicates}
         records = {key: store.get(key) for key in keys}
-        to_train = to_run(records, store, rerun, job.keep_models)
+        to_train = keys_to_train(records, store, rerun, job.keep_models)
         again = {r.seed for key, r in keys.items() if key in to_train and job.is_baseline(r)}
         # If a baseline is trained again, so are the replicates that failed because it had failed.
         failed = {key for key, record in records.items() if record is not None and record.get("reason") == NO_BASELINE}

@@ -26,7 +26,7 @@ from icy.records.load import Results, comparable, last_of_each, load_records, lo
 from icy.records.long_table import game_curves, to_long
 from icy.records.pack import file_in, is_pack
 from icy.records.record import Record, as_json, model_file
-from icy.records.saved_models import KEY, choices, chosen, facts_of
+from icy.records.saved_models import KEY, choices, facts_of, match_facts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -327,7 +327,7 @@ class ProbeResult:
             available = listed(list(dict.fromkeys(map(_replicate, records)))[:MOST_NAMED]) or "nothing"
             raise StoreError(f"There is no {what} {query}; there is {available}.")
         place = "these results" if self.folder is None else str(self.folder)
-        fits = list(compress(named, chosen(place, what.partition(" ")[0], [facts_of(r) for r in named], where)))
+        fits = list(compress(named, match_facts(place, what.partition(" ")[0], [facts_of(r) for r in named], where)))
         seeds = {r["seed"] for r in fits}
         names, values = choices(fits, ["seed"])
         if len(fits) > 1 and (names != [KEY] or len(seeds) < len(fits)):

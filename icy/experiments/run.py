@@ -55,7 +55,7 @@ def run_plan(plan: Plan, watcher: Watcher | None = None, retries: int = 0) -> Pr
 def _run(plan: Plan, watcher: Watcher, retries: int) -> ProbeResult:
     sweep_scratch()
     sweep_claims(plan.store.folder)
-    rows, plan.store.asked = list(plan.rows), plan.versions
+    rows, plan.store.plan_versions = list(plan.rows), plan.versions
     if plan.total or plan.start:
         plan.store.prepare()
     for pack in plan.start:

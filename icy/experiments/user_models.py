@@ -86,7 +86,7 @@ def model_names(models: Models, *sides: str, sizes: Sizes = SMALL) -> str | list
 
 def _name(model: Any, sides: tuple[str, ...], sizes: Sizes) -> str:
     """Return the name of a model; register the model if it is new."""
-    known = registry.made_by(model, *sides)
+    known = registry.entries_of_factory(model, *sides)
     if len(known) > 1:
         raise IncompatibleError(
             f"{known[0].name.partition(':')[0]} takes a cell: name the cell, as in '{known[0].qualified}'."

@@ -237,7 +237,7 @@ def _entry_of(
         if len(found) > 1:
             raise InvalidSettingError(f"'{plugin}' stands for {len(found)} plug-ins; check one at a time.")
         return found[0], True
-    known = registry.made_by(plugin, *kinds)
+    known = registry.entries_of_factory(plugin, *kinds)
     if len(known) == 1:
         return known[0], True
     if known and "cell" not in (options or {}):

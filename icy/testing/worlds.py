@@ -11,7 +11,7 @@ from icy.core.noise import counter_hash
 from icy.core.registry import Entry
 from icy.core.streams import stream, stream_key
 from icy.games import World
-from icy.games.worlds.factory import made_of
+from icy.games.worlds.factory import make_from_entry
 
 from . import modules
 from .cases import check_made_by_name, named, require
@@ -40,7 +40,7 @@ class WorldCase(TensorCase[World]):
 
     def make(self) -> World:
         """Make the world with its default options."""
-        return made_of(self.entry)
+        return make_from_entry(self.entry)
 
     def objects(self, world: World) -> Tensor:
         """Draw objects, [object, attr]."""

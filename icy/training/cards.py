@@ -14,7 +14,7 @@ from icy.core.types import Choices, Fields
 from icy.records.long_table import SYNONYMS
 from icy.records.pack import file_in
 from icy.records.record import Record, model_file
-from icy.records.saved_models import Facts, chosen, distinctions, kept_records, require_one
+from icy.records.saved_models import Facts, distinctions, match_facts, records_with_models, require_one
 
 from .weights import card_of_file, unpack_weights
 
@@ -73,9 +73,9 @@ class SavedModel:
         path = Path(path)
         if path.suffix == SUFFIX:
             card = card_of_file(path, cls.what)
-            chosen(path, cls.what, [facts_of_card(card)], where)
+            match_facts(path, cls.what, [facts_of_card(card)], where)
             return [cls(card, (path, ""))]
-        folder, fits = kept_records(path, cls.kind, cls.what, **where)
+        folder, fits = records_with_models(path, cls.kind, cls.what, **where)
         apart = distinctions(fits)
         return [cls(_card(r), (folder, str(model_file(r))), one) for r, one in zip(fits, apart, strict=True)]
 
@@ -89,7 +89,7 @@ class SavedModel:
         """
         matches = cls.find(path, **where)
         if len(matches) > 1:
-            require_one(path, kept_records(path, cls.kind, cls.what, **where)[1])
+            require_one(path, records_with_models(path, cls.kind, cls.what, **where)[1])
         return matches[0]
 
 

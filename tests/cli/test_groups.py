@@ -46,7 +46,7 @@ def test_help_is_printed_whatever_else_is_typed() -> None:
         ("games trian", "did you mean train"),
         ("s2b evl", "did you mean eval"),
         ("study serv", "did you mean serve"),
-        ("list foo", "No kind of things to list is called 'foo'"),
+        ("list foo", "No kind to list is called 'foo'"),
         ("list senderz", "did you mean senders"),
         ("list FC1L", "did you mean `icy list senders FC1L`"),
         ("probe -m rot", "which is a grammar"),
@@ -89,7 +89,7 @@ def test_the_names_of_a_plug_in_that_was_given_are_shown(tmp_path: Path, forgett
     file = tmp_path / "mine.py"
     file.write_text(PLUGIN)
     sentence = run("probe", "-m", "Min", "--plugin", str(file)).stderr
-    assert "The plug-ins that were given register sender/MyNet; another one is given by --plugin FILE" in sentence
+    assert "The loaded plug-ins register sender/MyNet; load another plug-in with --plugin FILE" in sentence
 
 
 def test_an_empty_line_prints_the_help() -> None:

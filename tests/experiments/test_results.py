@@ -176,8 +176,8 @@ def test_save_and_load(three: ProbeResult, tmp_path: Path) -> None:
 def test_load_refuses_files_without_results(tmp_path: Path) -> None:
     (tmp_path / "other.json").write_text("[]")
     for path, words in (
-        (tmp_path / "other.json", "not a saved"),
-        (tmp_path / "no.json", "no file"),
+        (tmp_path / "other.json", "not a results folder"),
+        (tmp_path / "no.json", "does not exist"),
         (tmp_path, "no results"),
     ):
         with pytest.raises(StoreError, match=words):

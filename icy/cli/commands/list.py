@@ -59,10 +59,10 @@ class ListKind(click.Choice[str]):
         """
         if (kind := kind_to_list(value)) is not None:
             return kind
-        if found := registry.named(value):
+        if found := registry.find_all(value):
             lists = [f"`icy list {kind_to_list(entry.kind)} {value}`" for entry in found]
-            raise UnknownNameError(f"'{value}' is not a kind of things to list; did you mean {listed(lists, 'or')}?")
-        raise unknown("kind of things to list", value, [*LIST_KINDS, *PARTS])
+            raise UnknownNameError(f"'{value}' is not a kind to list; did you mean {listed(lists, 'or')}?")
+        raise unknown("kind to list", value, [*LIST_KINDS, *PARTS])
 
 
 @command("list", epilog=EPILOG)

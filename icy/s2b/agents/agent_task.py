@@ -9,7 +9,7 @@ import torch
 from icy.config.presets import OLD_PRESETS
 from icy.core.entry import CORE
 from icy.core.errors import InvalidSettingError, unknown
-from icy.core.fields import checked, differing
+from icy.core.fields import changed_fields, checked
 from icy.core.registry import SPEAKER, registry
 from icy.core.streams import stream_key
 from icy.core.types import Choices, Fields
@@ -91,8 +91,8 @@ class LearningMethod:
         Raises the errors of `make_settings`.
         """
         settings, usual = self.make_settings(core, options, preset, game), self.make_settings(core, {}, preset, game)
-        changed = differing(settings, usual)
-        return {n: differing(v, cast(Any, type(v))()) if is_dataclass(v) else v for n, v in changed.items()}
+        changed = changed_fields(settings, usual)
+        return {n: changed_fields(v, cast(Any, type(v))()) if is_dataclass(v) else v for n, v in changed.items()}
 
 
 @dataclass(frozen=True, kw_only=True)

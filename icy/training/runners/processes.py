@@ -97,7 +97,7 @@ class FreshProcess:
         """Run the function in the process."""
         try:
             _start_tracker()
-            with signals.held():
+            with signals.delay_signals():
                 future: Future[Any] = self._executor.submit(self._task, *arguments)
         except BrokenProcessPool as error:  # the process was killed while it was idle
             future = Future()
@@ -136,7 +136,7 @@ class CopiedProcess:
         self._here, there = multiprocessing.Pipe()
         with (
             there,
-            signals.held(),
+            signals.delay_signals(),
             warnings.catch_warnings(action="ignore"),
         ):  # ignore warnings of threads, which `copies` checks
             context: Any = multiprocessing.get_context("fork")
@@ -200,7 +200,7 @@ def copies(count: int, task: Task, start: Task) -> list[CopiedProcess]:
     made: list[CopiedProcess] = []
     try:
         # Copies inherit the limit of BLAS. Setting the limit in a copy would start threads.
-        with threadpool_limits(1, "blas"), signals.held():  # an interrupt waits until each copy is in `made`
+        with threadpool_limits(1, "blas"), signals.delay_signals():  # an interrupt waits until each copy is in `made`
             alone = True
             while alone and len(made) < count:
                 made.append(CopiedProcess(task, start))
@@ -246,7 +246,7 @@ def _lifeline(parent: int) -> tuple[Connection, Connection]:
 
 def _start_tracker() -> None:
     """Start Python's resource tracker before a worker, since its start delivers signals that are held."""
-    with signals.held():
+    with signals.delay_signals():
         resource_tracker.ensure_running()
 
 

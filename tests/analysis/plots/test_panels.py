@@ -145,7 +145,7 @@ def changed(result: ProbeResult, value: float) -> pd.DataFrame:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("value", "what"), [(-0.5, "is -0.5, a ratio below 0"), (math.inf, "is inf, infinite")])
 def test_ratios_that_no_axis_has_are_refused(kind: str, value: float, what: str) -> None:
-    with pytest.raises(InvalidSettingError, match=f"4 values cannot be: that of .* on perm, seed 123, {what}"):
+    with pytest.raises(InvalidSettingError, match=f"4 values cannot be right: .* on perm, seed 123, {what}"):
         plots.plot_function(kind)(changed(acquire(), value))
 
 

@@ -102,10 +102,10 @@ def test_plots_that_results_cannot_give() -> None:
         plots.e2e(budget())
     with pytest.raises(InvalidSettingError, match="`icy plot e2e`"):
         plots.curves(ProbeResult([record("A+B", "none", 1, side="pair", protocol="e2e")]))
-    with pytest.raises(InvalidSettingError, match=r"no long table of results.*lacks the column value"):
+    with pytest.raises(InvalidSettingError, match=r"not a long table of results.*lacks the column value"):
         plots.heat(budget().to_dataframe().drop(columns="value"))
     for draw in (plots.heat, plots.curves):
-        with pytest.raises(InvalidSettingError, match="no results here"):
+        with pytest.raises(InvalidSettingError, match="No results found"):
             draw(ProbeResult([]))
 
 

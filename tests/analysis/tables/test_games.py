@@ -100,7 +100,7 @@ def test_one_among_several_is_asked_for(tmp_path: Path) -> None:
     few = {"steps": 2, "workers": 1, "settings": {"epoch": 1, "turns": 20}, "progress": False}
     icy.train("games", seeds=2, targets=2, keep_models=True, out=tmp_path, **few)
     with pytest.raises(
-        StoreError, match=r"a choice of 2, which differ in seed \(123, 124\): say which, as in seed=123"
+        StoreError, match=r"2 saved models that match, which differ in seed \(123, 124\); choose one, as in seed=123"
     ):
         one_player(tmp_path)
     assert one_player(tmp_path, seed=124).seed == 124

@@ -102,7 +102,7 @@ def test_what_cannot_be_compared_is_said() -> None:
     beside = both.rows[0][1]["hol"].reference
     assert beside is not None
     assert beside.text(2) == "20.00±0.00†"  # that both were cut says nothing of their distance
-    with pytest.raises(InvalidSettingError, match="Results are a ProbeResult"):
+    with pytest.raises(InvalidSettingError, match="Results must be a ProbeResult"):
         bias_table(long(THREE), compare=42)
     with pytest.raises(InvalidSettingError, match="decimals"):
         bias_table(long(THREE), decimals=-1)

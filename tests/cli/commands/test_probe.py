@@ -129,14 +129,14 @@ def test_generalise_from_plan_to_table(out: str) -> None:
         (["-m", "sender/FC2L", "--meanings", "9x100", "--vocab-size", "40"], ["9x100", "memory"]),
         (["-m", "sender/FC2L", "--meanings", "5y10"], ["'5y10' is not a meaning space"]),
         (["-m", "sender/FC2L", "--seeds", ""], ["Seeds are a number"]),
-        (["-m", "sender/FC2L", "--seeds", "0"], ["leaves none to train"]),
+        (["-m", "sender/FC2L", "--seeds", "0"], ["has no seeds"]),
         (["-m", "sender/FC2L", "--target", "1.5"], ["target", "1.5"]),
         (["-m", "sender/FC2L", "--hidden", "64,a"], ["hidden size", "64,a"]),
         (["-m", "sender/FC2L", "--hidden", "0"], ["hidden size", "0"]),
         (["-m", "sender/FC2L", "--held-out", "0.3"], ["'acquire' holds out no meanings", "generalise"]),
         (["-m", "sender/FC2L", "--protocol", "generalise", "--meanings", "1x9"], ["one attribute"]),
         (["-m", "sender/FC2L", "--set", "learnig_rate=1"], ["learning_rate"]),
-        (["-m", "sender/FC2L", "--device", "cuda:77"], ["There is no device 'cuda:77'"]),
+        (["-m", "sender/FC2L", "--device", "cuda:77"], ["The device 'cuda:77' is not available"]),
     ],
 )
 def test_a_mistake_is_answered_in_one_sentence(words: list[str], parts: list[str], out: str) -> None:

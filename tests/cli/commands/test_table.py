@@ -86,7 +86,7 @@ def test_several_protocols_are_one_json_and_one_csv(tmp_path: Path) -> None:
     least.to_csv(tmp_path / "least.csv", index=False)
     asked = run(str(tmp_path / "least.csv"))
     assert (asked.exit_code, asked.stdout) == (2, "")
-    assert "What are the values of this table: ratio, accuracy or held_out?" in asked.stderr
+    assert "The measure of this table is unknown: ratio, accuracy or held_out?" in asked.stderr
     shown = run(str(tmp_path / "least.csv"), str(tmp_path / "least.csv"), "--measure", "ratio").stdout
     assert "sender/B" in shown
     assert shown.splitlines()[0] == "steps to the target as a ratio to concat's"

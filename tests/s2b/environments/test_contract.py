@@ -357,8 +357,8 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     "speaker": (lambda: ListenerEnv(speaker=3).reset(), "A speaker is the name of a player, or an icy.s2b.Player"),  # type: ignore[arg-type]
     "form of actions": (lambda: parallel_env(actions=None), "No form of actions is called 'None'"),  # type: ignore[arg-type]
     "form": (lambda: RecallEnv(observations="boxes"), "No form of observations is called 'boxes'; did you mean box"),
-    "mask": (lambda: ListenerEnv(observe_mask="no"), "observe_mask is True or False, not 'no'"),  # type: ignore[arg-type]
-    "latents": (lambda: RecallVectorEnv(latents=1), "latents is True or False, not 1"),  # type: ignore[arg-type]
+    "mask": (lambda: ListenerEnv(observe_mask="no"), "observe_mask must be True or False, not 'no'"),  # type: ignore[arg-type]
+    "latents": (lambda: RecallVectorEnv(latents=1), "latents must be True or False, not 1"),  # type: ignore[arg-type]
 }
 
 

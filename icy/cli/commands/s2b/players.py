@@ -13,7 +13,7 @@ from icy.cli import completion
 from icy.cli.options import Assignment, Assignments, Decorator, choice_of
 from icy.cli.output import note
 from icy.core.errors import IncompatibleError
-from icy.core.fields import differing
+from icy.core.fields import changed_fields
 from icy.core.registry import LISTENER, registry
 from icy.s2b.settings import GameSettings
 
@@ -159,7 +159,7 @@ def _differences(group: tuple[ChosenPlayer, ...], game: GameSettings) -> Iterato
     """Yield how a game differs from those in which its trained players learned."""
     for player in group:
         if player.game is not None and player.game != game:
-            now, then = differing(game, player.game), differing(player.game, game)
+            now, then = changed_fields(game, player.game), changed_fields(player.game, game)
             yield f"{player.label} learned with {_spelled(then)}; this game has {_spelled(now)}."
     speaker, listener = group[0], group[-1]
     if listener.partner is not None and listener.partner != speaker.player and not _learned_together(speaker, listener):

@@ -7,7 +7,7 @@ from typing import Any, cast
 from torch import nn
 
 from icy.core.errors import InvalidSettingError, unknown
-from icy.core.fields import differing
+from icy.core.fields import changed_fields
 from icy.core.text import counted
 from icy.core.types import Choices
 from icy.records.record import Record
@@ -59,7 +59,7 @@ def _changes(task: RecallSettings) -> Choices:
     candidates = []
     for compat in (None, *RecallSettings.compats):
         usual = RecallSettings.of(compat=compat, representation=task.representation, most=task.most)
-        changed = {f"task.{name}": value for name, value in differing(task, usual).items()}
+        changed = {f"task.{name}": value for name, value in changed_fields(task, usual).items()}
         changed |= {} if task.most == RecallSettings.most else {"task.most": task.most}
         candidates.append(({"compat": compat} if compat else {}) | changed)
     return min(candidates, key=len)

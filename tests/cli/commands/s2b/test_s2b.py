@@ -25,7 +25,7 @@ def test_every_command_has_examples() -> None:
         (["eval", "--shots", "one"], "a whole number, or several"),
         (["eval", "--values", "x"], "neither a number of values"),
         (["eval", "--ratio", "half"], "neither a share"),
-        (["eval", "--seeds", "0"], "leaves none"),
+        (["eval", "--seeds", "0"], "has no seeds"),
         (["eval", "--seeds", "9999999999999-9999999999999"], "seed must be at most"),
         (["eval", "--out", "rows.txt"], ".csv or .parquet"),
         (["play", "--seed", "-1"], "seed"),
