@@ -85,7 +85,7 @@ class PublishedRow:
     values: Mapping[str, float]
     table: str
 
-    def beside(self, measure: str, cell: TableCell) -> TableCell:
+    def with_reference(self, measure: str, cell: TableCell) -> TableCell:
         """Return a cell with the published value of its measure, if there is one."""
         if measure not in self.values or not cell.seeds:
             return cell

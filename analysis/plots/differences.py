@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from icy.analysis import style
 from icy.analysis.row_types import Series
-from icy.analysis.tables.differences import LEVEL, ResultsComparison, telling
+from icy.analysis.tables.differences import LEVEL, ResultsComparison, identifying_columns
 from icy.core.errors import InvalidSettingError
 
 ROW = 0.19  # inches
@@ -103,5 +103,6 @@ def _ends(ax: Axes, ratio: bool) -> tuple[float, float]:
 
 def _labels(part: pd.DataFrame) -> list[str]:
     """Return what tells cells apart, without what they lack, such as settings of none."""
-    rows = part[telling(part)].astype(object).where(part[telling(part)].notna(), "").to_numpy().tolist()
+    columns = part[identifying_columns(part)]
+    rows = columns.astype(object).where(columns.notna(), "").to_numpy().tolist()
     return [", ".join(text for value in row if (text := str(value))) for row in rows]

@@ -134,7 +134,7 @@ def test_pairs_cut_in_both_say_nothing() -> None:
     cut = [False, False, False, True, True]
     found = paired([2.0, 3.0, 5.0, 20.0, 20.0], [1.0, 2.0, 2.0, 20.0, 20.0], cut, cut, log=True)
     alone = paired([2.0, 3.0, 5.0], [1.0, 2.0, 2.0], NO[:3], NO[:3], log=True)
-    assert (found.pairs, found.both_cut, found.one_cut, found.told) == (5, 2, 0, 3)
+    assert (found.pairs, found.both_cut, found.one_cut, found.informative) == (5, 2, 0, 3)
     assert (found.effect, found.p, *found.interval) == pytest.approx((alone.effect, alone.p, *alone.interval))
     nothing = paired([20.0] * 3, [20.0] * 3, [True] * 3, [True] * 3, log=True)
     assert math.isnan(nothing.p)

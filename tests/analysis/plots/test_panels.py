@@ -72,7 +72,7 @@ def test_ratios_of_coarse_checks_are_marked_and_noted() -> None:
     table["resolution"] = table["grammar"].map({"rot": 0.5, "hol": 0.05})
     assert [text.get_text() for text in plots.heat(table, axes=Figure().subplots()).axes[0].texts] == ["~1.00", "10.00"]
     assert "~" in [text.get_text() for ax in plots.bars(table).axes for text in ax.texts]
-    note = "uncertain: the readings leave ±50% of a ratio open, more than it varies over seeds"
+    note = "coarse evaluations: the ratio is uncertain by up to ±50%, more than it varies over seeds"
     assert f"~ {note}" in title_and_notes(table)[1]
     for kind in ("heat", "bars"):
         assert f"~ {note}" in all_text(getattr(plots, kind)(table))

@@ -137,7 +137,7 @@ def test_a_row_whose_checks_were_coarser_than_its_seeds_vary_says_so() -> None:
     results["resolution"] = results["grammar"].map({"rot": 0.5, "hol": 0.05})
     table = bias_table(results)
     assert table.groups()[0][1][0][-2:] == ["~1.00±0.00", "10.00±2.83"]
-    assert "~ uncertain: the readings leave ±50% of a ratio open, more than it varies over seeds" in table.notes
+    assert "~ coarse evaluations: the ratio is uncertain by up to ±50%, more than it varies over seeds" in table.notes
     assert table.to_dataframe()[("rot", "resolution")].item() == 0.5
     without = bias_table(results, log=False)
     assert without.groups()[0][1] == [["sender/CNN", *table.groups()[0][1][0][1:]]]

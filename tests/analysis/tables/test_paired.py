@@ -84,7 +84,7 @@ def test_the_table_of_differences_tests_them() -> None:
     assert lines[4][-3] == "> 4.11"
     assert lines[2][-1] == ""  # hol: cut in both
     assert "p (Holm): paired t-test on log ratios, corrected for 4 tests by Holm's method" in table.notes
-    assert "where one of a pair was cut: sign test of the directions; where both were: left out" in table.notes
+    assert "pairs with one cut run: sign test of the directions; pairs with two cut runs: left out" in table.notes
     assert table.notes[0].startswith("differences, seed by seed, from sender/A")
     p = table.to_dataframe()[("rot", "p")]
     assert p.tolist() == pytest.approx(paired_tests(pilot(), "A").query("grammar == 'rot'")["p_holm"].tolist())
@@ -117,9 +117,9 @@ def test_seeds_needed_are_those_of_the_pilots_effect_and_spread() -> None:
     assert shufdet["seeds"] == pairs_needed(gaps.mean(), gaps.std(), 0.8, 0.05)
     assert shufdet["seeds_holm"] == pairs_needed(gaps.mean(), gaps.std(), 0.8, 0.05 / 3)
     assert shufdet["seeds_cautious"] > shufdet["seeds"]
-    assert shufdet["remark"] == "a pilot of 4 knows its spread poorly"
+    assert shufdet["remark"] == "only 4 pairs: the spread is a poor estimate"
     assert pd.isna(table.loc["hol", "seeds"])
-    assert table.loc["hol", "remark"] == "4 of 4 pairs cut in both: only a higher cap can tell"
+    assert table.loc["hol", "remark"] == "4 of 4 pairs cut in both: a higher cap is needed"
     asked = seeds_needed(pilot(), ["A", "B"], effect=1.2, power=0.9).set_index("grammar").loc["shufdet"]
     assert asked["seeds"] == pairs_needed(math.log(1.2), gaps.std(), 0.9, 0.05)
 
@@ -127,7 +127,7 @@ def test_seeds_needed_are_those_of_the_pilots_effect_and_spread() -> None:
 def test_cut_pairs_need_a_sign_test() -> None:
     rot = seeds_needed(pilot(), ["A", "C"]).set_index("grammar").loc["rot"]
     assert (rot["seeds"], rot["seeds_holm"]) == (6, 7)
-    assert rot["remark"] == "2 of 4 pairs cut in one: by a sign test, if all go on pointing one way"
+    assert rot["remark"] == "2 of 4 pairs cut in one: by a sign test, if all pairs have the same sign"
 
 
 def test_pilots_that_are_too_small_say_so() -> None:

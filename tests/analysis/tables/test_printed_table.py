@@ -143,7 +143,7 @@ def test_html_has_numbers_to_the_right() -> None:
 
 @pytest.mark.parametrize("format", ["text", "markdown", "latex", "html"])
 def test_rows_that_are_never_marked_are_told(format: str) -> None:
-    told = "rows without parameters, which learn by heart, are not marked"
+    told = "rows without parameters, which memorize, are not marked"
     assert told not in bias_table(long(THREE)).render(format)
     rows = long(THREE)
     heart = rows[rows["model"].eq(rows["model"].iloc[0])].assign(model="sender/Hashtable", parameters=0)
