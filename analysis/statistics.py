@@ -86,7 +86,7 @@ class LogSummary:
     bound: str = ""
 
     def factor(self, spread: str) -> float:
-        """Return the factor by which the geometric mean is multiplied and divided; `spread` is a name of LOG_SPREADS."""
+        """Return the factor that multiplies and divides the geometric mean; `spread` is a name of LOG_SPREADS."""
         widths = {"sd": self.deviation, "sem": self.error}
         wide = student(self.freedom) * self.error if spread == "ci95" else widths[spread]
         return float(np.exp(np.minimum(wide, 700.0)))  # e^710 is too large for a float

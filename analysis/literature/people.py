@@ -1,4 +1,4 @@
-"""The published people of Icy22 as rows of the table of the study, with the counts behind the printed means."""
+"""The people of Icy22 as rows of the study's table, with counts derived from the printed means."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ STUDY_COLUMNS = (
 def published_people() -> pd.DataFrame:
     """Return the published accuracies on held-out items, scores and minutes: a row per dataset, grammar and metric.
 
-    An accuracy is what the counts give: where several counts fit what is printed, `value` is their middle and `low` and
-    `high` are the least and the largest. `persons` is the number of games.
+    Accuracies are computed from counts. If several counts fit the printed numbers, `value` is their middle, and `low`
+    and `high` are the smallest and the largest. `persons` is the number of games.
 
     Example:
         >>> people = published_people()

@@ -12,19 +12,20 @@ from icy.analysis.tables.differences import LEVEL, ResultsComparison, identifyin
 from icy.core.errors import InvalidSettingError
 
 ROW = 0.19  # inches
-ROOM = 1.3  # times, beside the largest and the smallest quotient
+ROOM = 1.3  # factor between the limits of the axis and the smallest and largest quotient
 UP, DOWN = style.COLOURS[1], style.COLOURS[0]  # larger in the second, and smaller
 
 
 def differences(found: ResultsComparison, width: float | None = None) -> Figure:
-    """Draw each cell's effect with its 95 % interval, and the pairs of runs behind it as small dots.
+    """Draw each cell's effect with its 95 % interval, and its pairs of runs as small ticks.
 
-    Ratios, on a logarithmic axis, and other values have a panel each. An effect that Holm's correction leaves is in
-    colour; one that is only a bound is a hollow arrow. An interval that goes on beyond the axis ends in an arrow.
+    Ratios, on a logarithmic axis, and other values have separate panels. An effect that is significant after Holm's
+    correction is in color. An effect that is only a bound is a hollow arrow. An interval beyond the axis ends in an
+    arrow.
 
     Args:
-        found: two results held against each other.
-        width: of the figure in inches.
+        found: comparison of two results.
+        width: width of the figure in inches.
 
     Raises:
         InvalidSettingError: more cells than fit on a page.
@@ -32,7 +33,7 @@ def differences(found: ResultsComparison, width: float | None = None) -> Figure:
     cells = found.cells.reset_index(drop=True)
     cells = cells[cells["effect"].notna()]
     if not len(cells):
-        raise InvalidSettingError("There is no difference to draw: every cell was cut in both results.")
+        raise InvalidSettingError("There are no differences to draw: every cell was cut in both results.")
     if len(cells) * ROW > style.TALLEST - 1:
         raise InvalidSettingError(
             f"{len(cells)} cells do not fit on a page; choose some with --model or --grammar, or save the table."
@@ -53,10 +54,10 @@ def differences(found: ResultsComparison, width: float | None = None) -> Figure:
 
 
 def _looks(cell: Series, found: ResultsComparison) -> tuple[str, str]:
-    """Return what is known of a cell, and its colour."""
+    """Return the legend text of a cell, and its color."""
     first, second = found.names
     if not cell["p_holm"] < LEVEL:
-        return f"not told from {first}", style.DIM
+        return f"not significantly different from {first}", style.DIM
     larger = cell["effect"] > (1.0 if cell["measure"] == "ratio" else 0.0)
     return (f"larger in {second}", UP) if larger else (f"smaller in {second}", DOWN)
 
@@ -85,8 +86,8 @@ def _panel(ax: Axes, part: pd.DataFrame, found: ResultsComparison) -> None:
                 if beyond:
                     ax.plot([end], [y], mark, color=colour, markersize=4, clip_on=False, zorder=3)
     first, second = found.names
-    what = f"{second} / {first}, of geometric means" if ratio else f"{second} - {first}"
-    ax.set_xlabel(f"{what}; lines: 95 % intervals, ticks: seeds")
+    effect = f"{second} / {first}, of geometric means" if ratio else f"{second} - {first}"
+    ax.set_xlabel(f"{effect}; lines: 95 % intervals, ticks: seeds")
     ax.set(ylim=(len(part) - 0.5, -0.5), xlim=(low, high))
     ax.set_yticks(range(len(part)), _labels(part))
     style.tidy(ax, grid="x")
@@ -96,13 +97,13 @@ def _panel(ax: Axes, part: pd.DataFrame, found: ResultsComparison) -> None:
 
 
 def _ends(ax: Axes, ratio: bool) -> tuple[float, float]:
-    """Return limits with room around effects and seeds; of few seeds, intervals are too wide to show whole."""
+    """Return limits with room around effects and seeds; intervals of few seeds may be wider than the axis."""
     low, high = ax.get_xlim()
     return (low / ROOM, high * ROOM) if ratio else (low - (high - low) / 4, high + (high - low) / 4)
 
 
 def _labels(part: pd.DataFrame) -> list[str]:
-    """Return what tells cells apart, without what they lack, such as settings of none."""
+    """Return the labels of cells: the values of their identifying columns, without empty values."""
     columns = part[identifying_columns(part)]
     rows = columns.astype(object).where(columns.notna(), "").to_numpy().tolist()
     return [", ".join(text for value in row if (text := str(value))) for row in rows]

@@ -1,4 +1,4 @@
-"""Bias of senders against how compositional the languages are that they invent."""
+"""Bias of senders against the compositionality of their emergent languages."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def plot_emergence(
 ) -> Figure:
     """Draw a panel per score: senders by their bias and by the score of their languages, with the correlation.
 
-    Senders of one family have one mark. Error bars are standard errors over seeds.
+    Senders of one family have the same mark. Error bars are standard errors over seeds.
 
     Args:
-        found: bias and emergence.
-        bias: column on the horizontal axis, "bias" or "against_holistic".
-        scores: columns on the vertical axes.
-        axes: to draw on, one per score; by default those of a new figure.
+        found: biases of senders, and scores of their languages.
+        bias: column on the x axis, "bias" or "against_holistic".
+        scores: columns on the y axes.
+        axes: axes to draw on, one per score; by default a new figure.
 
     Returns:
         The figure.

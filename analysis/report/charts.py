@@ -11,7 +11,7 @@ Spec = Facts
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"  # only identifies the language; never fetched
 ROW, COLUMN = 19, 52  # size of a cell of a heat map, in pixels
 BAR = 26  # height of a bar with its gap, in pixels
-CELL_TOOLTIPS = {"label": "row", "column": "column", "text": "mean and spread", "n": "runs", "seeds": "seeds"}
+TOOLTIPS = {"label": "row", "column": "column", "text": "mean and spread", "n": "runs", "seeds": "seeds"}
 
 
 def heat(log: bool = False, title: str = "mean") -> Spec:
@@ -29,7 +29,7 @@ def heat(log: bool = False, title: str = "mean") -> Spec:
             "y": {"field": "label", "type": "nominal", "sort": None, "title": None},
             "color": {"field": "shade", "type": "quantitative", "scale": scale, "title": title,
                       "legend": {"format": ".3~g"}},
-            "tooltip": _tips(**CELL_TOOLTIPS),
+            "tooltip": _tips(**TOOLTIPS),
         },
     )  # fmt: skip
 
@@ -43,7 +43,7 @@ def bars(log: bool = False) -> Spec:
         "A bar per grammar; its length is the mean.",
         width="container",
         height=BAR,  # per bar; the page's script multiplies it by their number
-        encoding={"y": column, "x": mean, "tooltip": _tips(**CELL_TOOLTIPS)},
+        encoding={"y": column, "x": mean, "tooltip": _tips(**TOOLTIPS)},
         layer=[
             {"mark": {"type": "bar", "color": COLOURS[0], "height": {"band": 0.7}}}
             | ({"encoding": {"x2": {"datum": 1}}} if log else {}),

@@ -185,7 +185,9 @@ def _principal(models: list[Facts], grammars: list[str], ratio: bool) -> Facts |
     _, sizes, directions = np.linalg.svd(table - centre, full_matrices=False)
     shares = sizes**2 / max(float((sizes**2).sum()), 1e-12)
     weights = [(d * np.sign(d[np.abs(d).argmax()])).tolist() for d in directions[:2]]
-    titles = [f"component {n + 1} ({share:.0%}): {_largest(weights[n], grammars)}" for n, share in enumerate(shares[:2])]
+    titles = [
+        f"component {n + 1} ({share:.0%}): {_largest(weights[n], grammars)}" for n, share in enumerate(shares[:2])
+    ]
     about = {"name": "principal components", "titles": titles, "grammars": grammars}
     return {**about, "centre": centre.tolist(), "weights": weights}
 

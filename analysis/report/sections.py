@@ -144,7 +144,7 @@ class Section:
         }
 
     def names(self) -> list[str]:
-        """Return a name for each row: the name of its line in the table, or model and varying settings if it has several."""
+        """Return a name for each row: that of its line in the table, or model and settings if it has several lines."""
         shown: dict[int, list[str]] = {}
         for place, label in self.lines:
             shown.setdefault(place, []).append(label)

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from icy.analysis.plots.worlds import (
     FREE,
     GAP,
-    KEPT,
-    LACKED,
+    MATCHED,
+    VIOLATED,
     PAPER,
     plot_looks,
     plot_turns_of_images,
@@ -73,7 +73,8 @@ def test_cells_say_what_a_rule_demands() -> None:
     objects = np.array([[[1, 5], [1, 0], [2, 5]], [[0, 0], [3, 3], [3, 0]]])
     figure = plot_turns_of_values(objects, np.array([[1, -1], [0, 0]]), ["a", "b"], ["first", "second"], 1)
     found = [cells(figure, panel).tolist() for panel in range(4)]
-    assert found == [[KEPT, FREE], [KEPT, LACKED, FREE, FREE], [KEPT, KEPT], [LACKED, LACKED, LACKED, KEPT]]
+    turns = [[MATCHED, FREE], [MATCHED, VIOLATED, FREE, FREE], [MATCHED, MATCHED]]
+    assert found == [*turns, [VIOLATED, VIOLATED, VIOLATED, MATCHED]]
     assert [text.get_text() for text in figure.axes[1].texts] == ["2", "1", "3", "6"]
     figure.draw_without_rendering()
 
