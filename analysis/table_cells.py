@@ -229,8 +229,8 @@ def cell_of_values(values: pd.Series[float], spread: str) -> TableCell:
 def both_cut(mean: float, seeds: int, cut: int, other: float) -> bool:
     """Return whether all seeds of a ratio were cut and another ratio is as large, so that their order is unknown.
 
-    Cut ratios of the papers are a little larger than the cap, since their last evaluation was after the cap; icy's
-    last evaluation is at the cap. For ratios only; an accuracy is known even if training was cut.
+    Cut ratios of the papers are slightly larger than the cap, since their last evaluation was after the cap; icy
+    evaluates exactly at the cap. For ratios only; an accuracy is known even if training was cut.
     """
     return 0 < seeds == cut and other >= mean - CAP_SLACK
 

@@ -86,7 +86,7 @@ def with_distance(cells: pd.DataFrame) -> pd.DataFrame:
         The cells with new columns:
 
         - `combined_error`, and `distance` in units of it; NaN if neither has an error;
-        - `freedom`, the degrees of freedom of the distance as Student's t (Welch's, or those of the only error);
+        - `freedom`, the degrees of freedom of the distance as Student's t (Welch's, or of the only known error);
         - `p`, the two-sided p-value of the distance; NaN if unknown;
         - `within`, whether the 95 % interval of the difference contains 0;
         - `margin`, 20 % of the published value; for accuracies, 20 % of its difference from chance;

@@ -46,7 +46,7 @@ def claims(games: Games) -> pd.DataFrame:
         games: measured games; see `games_of_results`.
 
     Returns:
-        A row per claim, with the columns `claim` (a letter), `said` (its text), `found` (the comparisons) and `verdict`.
+        A row per claim, with the columns `claim` (a letter), `said` (its text), `found` (comparisons) and `verdict`.
     """
     rows = []
     for letter, (said, judge) in CLAIMS.items():

@@ -1,4 +1,4 @@
-"""Published numbers of updates to a target accuracy: the jobs that train their models again, and comparison of counts."""
+"""Published numbers of updates to a target accuracy: jobs that train their models again, and comparison of counts."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def judged(long: pd.DataFrame, wanted: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_verdicts(cells: pd.DataFrame, verdicts: Sequence[str]) -> pd.DataFrame:
-    """Add verdicts and `by_design` to cells of `with_distance`; only cells that are compared keep their equivalence."""
+    """Add verdicts and `by_design` to cells of `with_distance`; only compared cells keep their equivalence."""
     cells = cells.assign(verdict=list(verdicts))
     known = cells["verdict"].isin(DECIDED) & cells["verdict"].ne("failed")
     accuracy = cells["measure"].eq("accuracy") & cells["side"].isin(["sender", "receiver"])
@@ -437,7 +437,9 @@ def shown(cells: pd.DataFrame) -> pd.DataFrame:
                 "model": model_name(cell["model"], cell["hidden_size"]),
                 "grammar": cell["grammar"],
                 **({"measure": cell["measure"]} if several else {}),
-                "icy": number(cell["icy"], cell["icy_error"], *style) + CUT * (cell["cut"] > 0) if cell["seeds"] else "-",
+                "icy": number(cell["icy"], cell["icy_error"], *style) + CUT * (cell["cut"] > 0)
+                if cell["seeds"]
+                else "-",
                 "seeds": str(cell["seeds"]),
                 "published": _printed(cell, style),
                 "distance": "-" if math.isnan(away) else f"{round(away, 1) + 0.0:+.1f}",

@@ -25,7 +25,10 @@ KINDS = {
     ),
     "bars": ("bar_panels", "Bars with errors: groups by grammar for few models, a panel per grammar for many."),
     "curves": ("learning_curves", "Accuracy over updates: a panel per model, a line per grammar, bands over seeds."),
-    "ratios": ("ratio_dots", "Acquisition ratios on a log axis: a row per model, a dot per grammar, arrows for cut runs."),
+    "ratios": (
+        "ratio_dots",
+        "Acquisition ratios on a log axis: a row per model, a dot per grammar, arrows for cut runs.",
+    ),
     "tradeoff": (
         "tradeoff_front",
         "Accuracy or ratio on compositional grammars against noise grammars: models ranked, best at the front.",

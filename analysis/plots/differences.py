@@ -33,7 +33,7 @@ def differences(found: ResultsComparison, width: float | None = None) -> Figure:
     cells = found.cells.reset_index(drop=True)
     cells = cells[cells["effect"].notna()]
     if not len(cells):
-        raise InvalidSettingError("There are no differences to draw: every cell was cut in both results.")
+        raise InvalidSettingError("Cannot draw differences: every cell was cut in both results.")
     if len(cells) * ROW > style.TALLEST - 1:
         raise InvalidSettingError(
             f"{len(cells)} cells do not fit on a page; choose some with --model or --grammar, or save the table."

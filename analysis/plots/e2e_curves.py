@@ -99,7 +99,9 @@ def _notes(curves: pd.DataFrame, spread: str, close: bool) -> list[str]:
     seeds = curves.groupby(["model", "grammar"])["seed"].nunique()
     fewest, most = int(seeds.min()), int(seeds.max())
     of = counted(most, "seed") if fewest == most else f"{fewest} to {most} seeds"
-    notes = ["one seed each"] if most == 1 else [f"line and band: mean ± {SPREADS[spread][0]}, as far as all do; {of}"]
+    notes = (
+        ["one seed each"] if most == 1 else [f"line and band: mean ± {SPREADS[spread][0]}, while all seeds run; {of}"]
+    )
     return notes + (["axes of accuracies are logarithmic in the error"] if close else [])
 
 

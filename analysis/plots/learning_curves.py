@@ -102,7 +102,7 @@ def _nothing(records: Sequence[Record]) -> str:
         return "These results have only end-to-end runs; `icy plot e2e` draws them."
     failed = sum(bool(r["failed"]) for r in records)
     return (
-        f"There is no learning curve in {counted(len(records), 'result')} ({failed} failed): use the results folder of "
+        f"{counted(len(records), 'result', 'have')} no learning curve ({failed} failed): use the results folder of "
         "a probe, which has every evaluation."
     )
 
@@ -203,7 +203,7 @@ def _handles(looks: Mapping[str, style.Look], long: pd.DataFrame, reconstructed:
 
 def _notes(runs: pd.DataFrame, spread: str, lost: int) -> list[str]:
     seeds = runs["seed"].nunique()
-    several = f"line and band: mean ± {SPREADS[spread][0]}, as far as all seeds go; thin: each seed to its end; "
+    several = f"line and band: mean ± {SPREADS[spread][0]}, while all seeds run; thin: each seed to its end; "
     marks = ("mark" if seeds == 1 else f"{several}mark") + ": where a run ended"
     marks += ", hollow if it was cut at the cap" if runs["reason"].eq("cap").any() else ""
     return [marks] + (

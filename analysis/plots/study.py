@@ -36,7 +36,7 @@ def draw_study(report: pd.DataFrame, title: str | None = None, width: float = st
         InvalidSettingError: the report is empty.
     """
     if not len(report):
-        raise InvalidSettingError("There is nothing to draw: the report is empty.")
+        raise InvalidSettingError("Cannot draw an empty report.")
     named = report.assign(label=_labels(report))
     datasets = sorted(named["dataset"].unique(), reverse=True)
     figure = style.figure(width, PANEL_HEIGHT * len(datasets) + 0.5)
@@ -112,10 +112,10 @@ def draw_course(items: pd.DataFrame, title: str | None = None, width: float = st
         width: width of the figure, in inches.
 
     Raises:
-        InvalidSettingError: there are no items.
+        InvalidSettingError: `items` is empty.
     """
     if not len(items):
-        raise InvalidSettingError("There is nothing to draw: there are no items.")
+        raise InvalidSettingError("Cannot draw a course without items.")
     datasets, grammars = sorted(items["dataset"].unique(), reverse=True), in_order(items["grammar"].unique())
     names = [f"{dataset}, {grammar}" for dataset in datasets for grammar in grammars]
     across = len(grammars)

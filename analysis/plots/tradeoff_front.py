@@ -146,8 +146,10 @@ def _nothing(long: pd.DataFrame) -> str:
     present = set(long["grammar"])
     missing = [g for g in (*NOISE, "shufdet") if g not in present]
     options = " ".join(f"-g {g}" for g in missing) or "-g all"
-    reason = f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing" if missing else (
-        "no model has all of them"
+    reason = (
+        f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
+        if missing
+        else ("no model has all of them")
     )
     return (
         f"The plot 'tradeoff' needs results on {', '.join(NOISE)} and on shufdet (or shuf), but {reason}: probe the "

@@ -99,7 +99,9 @@ class Board:
         every, translation = (_pairs(score.details[name]) for name in ("pairs", "translation"))
         matched = heapq.nlargest(MOST, translation, key=_weight)
         matched.sort(key=translation.index)
-        words, concepts = (_heights([pair[end] for pair in matched], _unmatched(every, translation, end)) for end in ENDS)
+        words, concepts = (
+            _heights([pair[end] for pair in matched], _unmatched(every, translation, end)) for end in ENDS
+        )
         chosen = set(matched)
         others = [pair for pair in every if pair not in chosen and pair[0] in words and pair[1] in concepts]
         counts = len({pair[0] for pair in every}), len({pair[1] for pair in every})

@@ -16,7 +16,9 @@ TOOLTIPS = {"label": "row", "column": "column", "text": "mean and spread", "n": 
 
 def heat(log: bool = False, title: str = "mean") -> Spec:
     """A row per model, a column per grammar or score, the mean as colour."""
-    scale: Spec = {"scheme": "cividis"} | ({"type": "log", "reverse": True} if log else {})  # dark: slow, or low accuracy
+    scale: Spec = {"scheme": "cividis"} | (
+        {"type": "log", "reverse": True} if log else {}
+    )  # dark: slow, or low accuracy
     return _chart(
         f"Heat map: a row per model, a column per grammar or score; colour is the {title}.",
         mark={"type": "rect", "cursor": "pointer"},

@@ -92,7 +92,7 @@ class Section:
         return str(self.rows[place].get("side")) if place >= 0 else ""
 
     def _easy_text(self) -> str:
-        """Return the compositional grammars as text: first those of both sides, then those of one side."""
+        """Return the compositional grammars as text: first grammars of both sides, then grammars of one side."""
         found = {side: names for side, names in self.easy.items() if names}
         shared = [name for name in COMPOSITIONAL if found and all(name in names for names in found.values())]
         more = [
@@ -231,7 +231,7 @@ class Section:
         return _within_columns(found) if self.scores else found
 
     def _seeds(self, place: int, grammar: str = "") -> str:
-        """Return the seeds of a row with a value; only those of the column if it is a grammar."""
+        """Return the seeds of a row with a value; if the column is a grammar, with a value on this grammar."""
         on_all = self._seeds_of_rows.get((place, None), [])
         return ", ".join(map(str, dict.fromkeys(self._seeds_of_rows.get((place, grammar), on_all))))
 

@@ -42,9 +42,7 @@ def acquisition_order(report: pd.DataFrame, long: pd.DataFrame) -> pd.DataFrame:
         )
     }
     if not people:
-        raise InvalidSettingError(
-            "The report has no people to compare senders with; add --rows or --published."
-        )
+        raise InvalidSettingError("The report has no people to compare senders with; add --rows or --published.")
     ratios = _ratios(long, {str(grammar) for accuracy in people.values() for grammar in accuracy.index})
     grammars = in_order({grammar for found in ratios.values() for grammar in found})
     rows = [
@@ -62,7 +60,7 @@ def _ratios(long: pd.DataFrame, grammars: set[str]) -> dict[str, dict[str, float
     """Return the mean ratios of senders to concat by grammar; the ratio of concat is 1.
 
     Raises:
-        InvalidSettingError: the table has no such ratios.
+        InvalidSettingError: the table has no ratios of senders on these grammars.
     """
     chosen = long[
         long["grammar"].isin(grammars) & (long["grammar"] != BASELINE) & long["model"].str.startswith("sender/")

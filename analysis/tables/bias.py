@@ -174,8 +174,8 @@ def difference_table(
 
     Args:
         results: a ProbeResult, or a DataFrame in long form.
-        other: results whose values are subtracted, or their place. Or the name of a model of `results`, which is
-            subtracted from all other models of its side; or "each", for all pairs of models.
+        other: results to subtract, or their place. Or the name of a model of `results`, which is subtracted from all
+            other models of its side; or "each", for all pairs of models.
         name: name of the other results, for notes.
         spread: spread of the differences over seeds.
         **options: by, sort and decimals, as for `bias_table`.
@@ -494,9 +494,7 @@ def _unfinished(rows: Sequence[TableRow]) -> list[str]:
     found = [first["measure"] for first, _, cells in rows for cell in cells.values() if cell.unfinished]
     if not found:
         return []
-    return [
-        UNFINISHED + ("; seeds that learn fast end first, so these ratios are too low" if "ratio" in found else "")
-    ]
+    return [UNFINISHED + ("; seeds that learn fast end first, so these ratios are too low" if "ratio" in found else "")]
 
 
 def compared_notes(compare: object, references: Collection[Reference], spread: str) -> list[str]:

@@ -21,7 +21,13 @@ LEVEL = 1 - CONFIDENCE  # significance level of corrected p-values
 MOST_SEEDS = 6  # with more, only the number of positive and negative differences is shown
 NAMES = ("first", "second")
 NUMBERS = ["first", "second", "effect", "bound", "low", "high", "test", "p", "p_holm", "pairs", "one_cut", "both_cut"]
-RUN = ("first", "second", "difference", "first_cut", "second_cut")  # columns of `runs` after those that name the run
+RUN = (
+    "first",
+    "second",
+    "difference",
+    "first_cut",
+    "second_cut",
+)  # columns of `runs` after the columns that identify the run
 
 
 @dataclass(frozen=True)

@@ -138,7 +138,7 @@ class BiasTable:
         ]
 
     def _plain(self, column: str, cell: TableCell) -> Facts:
-        """Return a cell as a dictionary, with its convention if it is of a metric."""
+        """Return a cell as a dictionary, with the convention of a metric."""
         if column not in self.conventions:
             return cell.to_dict()
         return {**cell.to_dict(), "convention": self.conventions[column].text}
@@ -155,7 +155,7 @@ class BiasTable:
 
     @property
     def shown_title(self) -> str:
-        """The caption, or the title if there is no caption."""
+        """The caption, or the title if the caption is empty."""
         return self.caption or self.title
 
     @property
@@ -447,9 +447,7 @@ def _html(table: BiasTable) -> str:
     title = f'<caption style="text-align:left;white-space:normal">{html(table.shown_title)}</caption>'
     whole = f"{title}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody>"
     looks = "border-spacing:12px 2px;white-space:nowrap"
-    return (
-        f'<div style="overflow-x:auto"><table style="{looks}">{whole}</table></div>{notes}'  # scrolls if it is wide
-    )
+    return f'<div style="overflow-x:auto"><table style="{looks}">{whole}</table></div>{notes}'  # scrolls if it is wide
 
 
 def _html_cells(tag: str, cells: Sequence[str]) -> str:

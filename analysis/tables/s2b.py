@@ -133,13 +133,13 @@ def training_table(results: Results, spread: str = "sd", *, compare: object = No
     Args:
         results: results of training agents (`icy s2b train`).
         spread: "sd", "sem" or "ci95".
-        compare: must be None, as there are no reference values yet.
+        compare: must be None, as reference values do not exist yet.
         compared: not used.
 
     Raises:
         InvalidSettingError: an unknown spread, or `compare` is not None.
     """
-    long = results_in(results, spread, compare, "There are no reference values for trained agents yet")
+    long = results_in(results, spread, compare, "Trained agents have no reference values yet")
     shown = {name: heading for name, heading in GAME.items() if name == "values" or long[name].notna().any()}
     long = with_options(long.assign(preset=long["preset"].replace(dict(OLD_PRESETS))), ["values"], GAME)
     labels = {"model": "agent", "grammar": "speaker", **shown, **setting_labels(long)}
@@ -202,13 +202,13 @@ def recall_table(results: Results, spread: str = "sd", *, compare: object = None
     Args:
         results: results of training in the recall task (`icy s2b recall`).
         spread: "sd", "sem" or "ci95".
-        compare: must be None, as there are no reference values.
+        compare: must be None, as reference values do not exist.
         compared: not used.
 
     Raises:
         InvalidSettingError: an unknown spread, or `compare` is not None.
     """
-    refusal = "There are no reference values for agents of the recall task"
+    refusal = "Agents of the recall task have no reference values"
     long = with_options(results_in(results, spread, compare, refusal))
     labels = {"model": "agent", "grammar": "stimuli", **setting_labels(long)}
     headings = {name: label for name, label in RECALL_SCORES.items() if name in long and long[name].notna().any()}

@@ -142,7 +142,7 @@ def test_a_level_of_which_all_were_cut_has_a_bound() -> None:
     assert (row["bound"], row["low"], row["high"]) == (">", pytest.approx(stats.gmean(runs["value"][:6])), math.inf)
     alone = mixed_effects(runs[~runs["cut"]], ["model"], fixed="family")
     assert found.means.loc[["RNN", "CNN"], "low"].tolist() == pytest.approx(alone.means["low"].tolist())
-    with pytest.raises(InvalidSettingError, match="mean of FC is not known here; choose from RNN and CNN"):
+    with pytest.raises(InvalidSettingError, match="mean of FC is not known; choose from RNN and CNN"):
         found.contrast({"FC": 1, "RNN": -1})
 
 

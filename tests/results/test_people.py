@@ -32,7 +32,7 @@ def test_only_cells_of_which_all_seeds_reached_the_target_count() -> None:
         for model in "ab" for grammar in people.GRAMMARS for seed in (1, 2)
         if (model, grammar, seed) != ("b", "perm", 1)
     ]  # fmt: skip
-    table = people.learned(pd.DataFrame(rows))
+    table = people.accuracies(pd.DataFrame(rows))
     assert table.loc[("sender", "a"), "concat"] == pytest.approx(0.65)
     assert np.isnan(table.loc[("sender", "a"), "rot"])
     assert np.isnan(table.loc[("sender", "b"), "perm"])

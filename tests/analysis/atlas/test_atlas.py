@@ -29,7 +29,7 @@ def test_it_is_kept_whole(tiny: icy.ProbeResult, tiny_folder: Path, tmp_path: Pa
     (tmp_path / "no.parquet").write_text("no")
     with pytest.raises(StoreError, match="icy atlas --pack"):
         Atlas.load(tmp_path / "no.parquet")
-    with pytest.raises(StoreError, match="There is no atlas"):
+    with pytest.raises(StoreError, match="does not exist"):
         Atlas.load(tmp_path / "none.parquet")
 
 

@@ -60,7 +60,7 @@ def test_only_what_was_measured_alike_is_compared() -> None:
     both = pd.concat([long({"New": {"rot": 3.0}}), long({"New": {"rot": 3.0}}, target=0.9)])
     with pytest.raises(InvalidSettingError, match="several settings"):
         ATLAS.place(both)
-    with pytest.raises(InvalidSettingError, match="nothing to be placed"):
+    with pytest.raises(InvalidSettingError, match="nothing to place"):
         ATLAS.place(long({"New": {"rot": math.nan}}, failed=True))
 
 

@@ -38,7 +38,7 @@ def test_bars_of_many_models_have_a_panel_per_grammar() -> None:
         np.testing.assert_allclose([bar.get_width() for bar in ax.patches], expected)
     forced = plots.bars(budget(), by="grammar")
     assert len(forced.axes) == len(GRAMMARS)
-    with pytest.raises(InvalidSettingError, match="by grammar or measure, not by 'seed'"):
+    with pytest.raises(InvalidSettingError, match="must be grammar or measure; not 'seed'"):
         plots.bars(result, by="seed")
 
 

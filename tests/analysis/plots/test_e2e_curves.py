@@ -49,7 +49,7 @@ def accuracies(curves: pd.DataFrame) -> list[Axes]:
 def test_it_says_the_setting_the_band_and_the_seeds() -> None:
     figure = plots.e2e(played(lambda share, seed: share))
     assert figure.get_suptitle() == "end to end: meanings 5x10; V=4, w=4, E=128; soft; preset default"
-    assert "line and band: mean ± standard error of the mean, as far as all do; 3 seeds" in all_text(figure)
+    assert "line and band: mean ± standard error of the mean, while all seeds run; 3 seeds" in all_text(figure)
     assert "± standard deviation over seeds" in all_text(plots.e2e(played(lambda share, seed: share), spread="sd"))
     assert "one seed each" in all_text(plots.e2e(played(lambda share, seed: share, seeds=1)))
     assert plots.e2e(played(lambda share, seed: share), title="").get_suptitle() == ""

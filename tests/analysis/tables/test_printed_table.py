@@ -28,7 +28,7 @@ def test_a_table_shows_and_saves_itself(tmp_path: Path) -> None:
         assert table.save(tmp_path / f"t{suffix}").read_text() == table.render(format) + "\n"
     (first, *_) = json.loads(table.render("json"))
     assert (first["parameters"], first["seeds"], first["rot"]["seeds"]) == (100, 2, 2)
-    with pytest.raises(InvalidSettingError, match=r"not as 't\.doc'"):
+    with pytest.raises(InvalidSettingError, match=r"not 't\.doc'"):
         table.save(tmp_path / "t.doc")
 
 

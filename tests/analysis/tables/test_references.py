@@ -95,7 +95,7 @@ def test_what_cannot_be_compared_is_said() -> None:
     nothing = bias_table(long(THREE), compare=long({"D": {"rot": 0.1}}))
     assert nothing.referenced == set()
     assert nothing.notes[-1] == (
-        "Nothing of the other results is of the same models, sizes, options and protocol as these rows."
+        "No reference: the other results do not have the models, sizes, options and protocol of these rows."
     )
     cut = {"measure": "ratio", "protocol": "acquire", "cut": True, "cap": 20.0}
     both = bias_table(long({"A": {"hol": [20.0, 20.0]}}, **cut), compare=long({"A": {"hol": [20.0, 20.0]}}, **cut))
@@ -112,8 +112,8 @@ def test_the_note_names_the_published_tables() -> None:
     rows = [long({"FC2L": {"rot": [0.48, 0.49]}}), long({"FC2L": {"rot": [20.0, 20.0]}}, protocol="acquire", target=0.8,
             measure="ratio", cap=20.0)]  # fmt: skip
     notes = [bias_table(part, compare="published").notes[-1] for part in rows]
-    assert notes[0].startswith("beside: what was published in perkins21/table13, ± standard error")
-    assert notes[1].startswith("beside: what was published in icy22/table3, ± standard error")
+    assert notes[0].startswith("next to each mean: published values of perkins21/table13, ± standard error")
+    assert notes[1].startswith("next to each mean: published values of icy22/table3, ± standard error")
 
 
 def test_models_with_other_options_are_other_models() -> None:
