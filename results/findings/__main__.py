@@ -404,9 +404,9 @@ def hierarchy() -> Finding:
             all(one.low < 1 < one.high for one in ratio) and all(one.low < 0 < one.high for one in accuracy),
             f"""
             At {LARGE} (words of four tokens, three seeds), networks with a hierarchy of words and tokens (HU-RNN) and
-            networks of the same 4 cells without a hierarchy do not differ significantly in the ratio of `shufdet` (HierZero
-            {ratio[0]} times RNNZero's, HierAutoReg {ratio[1]} times RNNAutoReg's, Hier {ratio[2]} times RNN1L's), or in
-            accuracy after a budget.
+            networks of the same 4 cells without a hierarchy do not differ significantly in the ratio of `shufdet`
+            (HierZero {ratio[0]} times RNNZero's, HierAutoReg {ratio[1]} times RNNAutoReg's, Hier {ratio[2]} times
+            RNN1L's), or in accuracy after a budget.
             """,
         ),
         supported(
@@ -457,8 +457,8 @@ def shufdet() -> Finding:
         supported(
             len(above) == 2 and strongest in above,
             f"""
-            Models with larger ratios on one grammar have larger ratios on `shufdet` in {len(above)} of {len(found)} cases
-            ({listed([f"{name}, {one.correlation}" for name, one in above.items()])}); no other correlation is
+            Models with larger ratios on one grammar have larger ratios on `shufdet` in {len(above)} of {len(found)}
+            cases ({listed([f"{name}, {one.correlation}" for name, one in above.items()])}); no other correlation is
             significantly above 0.
             """,
         ),
@@ -569,8 +569,8 @@ def size() -> Finding:
             f"""
             From {SMALL} (words of two tokens, hidden size 32, two seeds) to {LARGE} (words of four tokens, hidden size
             128, three seeds), ratios of the same models grow for senders on {listed(more["sender"])} and for receivers
-            on {listed(more["receiver"])}, and fall on {listed(less)}; the order of models is not significantly correlated
-            between the two on any of the {len(known)} grammars on which it is known.
+            on {listed(more["receiver"])}, and fall on {listed(less)}; the order of models is not significantly
+            correlated between the two on any of the {len(known)} grammars on which it is known.
             """,
         ),
         """Space, words and hidden size change together, so these numbers do not show which of them is the cause.""",
@@ -654,15 +654,16 @@ def emergence() -> Finding:
             In multi-target games (15 concepts, QT channel, {count} senders, {seeds} seeds) topsim does not differ
             significantly between senders (F({count - 1}, {count * (seeds - 1)}) = {f:.2f}, p = {p:.2f}), so its
             correlation with a bias is not informative. CBM above chance differs (p = {tests["above_chance"][1]:.2f}),
-            and is lower for senders with a larger ratio of `hol` to that of compositional grammars at {SMALL} (Spearman's
-            correlation {holistic.value:+.2f}, {holistic.low:+.2f} to {holistic.high:+.2f}, p =
+            and is lower for senders with a larger ratio of `hol` to that of compositional grammars at {SMALL}
+            (Spearman's correlation {holistic.value:+.2f}, {holistic.low:+.2f} to {holistic.high:+.2f}, p =
             {corrected[sure[0]]:.2f} after Holm's correction for {len(table)}).
             """,
         ),
         f"""*Reliability*: intraclass correlation of a sender's mean over seeds; its square root bounds a correlation
         with the score. *Bias*: mean log ratio on noise grammars minus the mean on compositional grammars; *against
-        holistic*: the same with `hol` in place of noise. Intervals and p-values of correlations count senders as independent, although they share
-        cells; if the senders of one cell are left out, the last correlation with CBM is {signed(without)}.""",
+        holistic*: the same with `hol` in place of noise. Intervals and p-values of correlations count senders as
+        independent, although they share cells; if the senders of one cell are left out, the last correlation with CBM
+        is {signed(without)}.""",
         markdown_table(["score", "F", "p", "reliability", "correlation with bias", "against holistic"], lines),
         pictures.by_sender(runs, {score: EMERGED[score] for score in ("topsim", "above_chance")}),
     )
@@ -699,11 +700,11 @@ def reproduction() -> Finding:
             `published`, {table.loc[senders, "decided"]} cells) differ by {gap} on average.
             """,
         ),
-        f"""The tests are of the number of cells that agree (the 95 % interval of the difference contains 0), the furthest
-        cell, all distances, and the mean difference (exchanges of rows). Agreement is weak evidence if many cells
-        would agree if all were 20 % off; equivalent cells are within 20 % (one-sided tests at 5 %). Perkins21 evaluated
-        accuracy at fixed times, so fast models were trained past the target: of the {len(same)} cells of table 13
-        measured in both ways, {agree[1]} agree with evaluations every 400 updates and {agree[0]} with evaluations every
+        f"""The tests are of the number of cells that agree (the 95 % interval of the difference contains 0), the
+        furthest cell, all distances, and the mean difference (exchanges of rows). Agreement is weak evidence if many
+        cells would agree if all were 20 % off; equivalent cells are within 20 % (one-sided tests at 5 %). Perkins21
+        evaluated accuracy at fixed times, so fast models were trained past the target: of the {len(same)} cells of table
+        13 measured in both ways, {agree[1]} agree with evaluations every 400 updates and {agree[0]} with evaluations every
         50. Tendencies below significance: icy's value is larger in {drift["icy larger"].iloc[0]} of the cells of
         Perkins21's table 15, and in {drift["icy larger"].iloc[1]} of the cells of Icy22's table 6. `results/reproduced`
         has every cell.""",

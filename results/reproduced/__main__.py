@@ -61,11 +61,11 @@ RECEIVERS_REMARK = (
 )
 HIDDEN_REMARK = """Rows with 1280 hidden units are measured with an evaluation after every update, as FC2L learns
 concat in about 15 updates, and RNNAutoReg:LSTM in about 125."""
-DEFECT_REMARK = """The printed column of the exhaustive search has a defect of the paper's program, which adds nothing up
+DEFECT_REMARK = """The printed column of the exhaustive search has a defect of the paper's program: it adds nothing up
 without normalization, so its cells cannot agree. HCE is 1 minus the greedy column after normalization."""
-TWENTY_REMARK = """The paper prints no errors, so its five runs are assumed to have the spread of icy's runs. Its evaluations
-are of 128 meanings, as icy's under this preset. icy's runs of FC2L on perm all have an accuracy of 1.000 and no spread,
-so the error of an evaluation near 1, 0.0014, is used instead."""
+TWENTY_REMARK = """The paper prints no errors, so its five runs are assumed to have the spread of icy's runs. It
+evaluates 128 meanings, as icy under this preset. icy's runs of FC2L on perm all have an accuracy of 1.000 and no
+spread, so the error of an evaluation near 1, 0.0014, is used instead."""
 CLOCK_REMARK = (
     "Here `check_every=400` approximates the paper's evaluations at fixed times, between which fast models trained on."
 )

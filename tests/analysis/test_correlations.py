@@ -55,7 +55,7 @@ def test_models_of_a_group_count_once() -> None:
 
 
 def test_tables_without_a_correlation_are_refused() -> None:
-    with pytest.raises(IncompatibleError, match="No model has two measures"):
+    with pytest.raises(IncompatibleError, match="needs a model with varying values"):
         within_model_order(wide([[1, 2]]), wide([[1, 2]]))
     with pytest.raises(IncompatibleError, match="a has more than one row"):
         within_model_order(wide(np.eye(3), "aab"), wide(np.eye(3)))

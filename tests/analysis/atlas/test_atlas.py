@@ -24,7 +24,7 @@ def test_it_is_kept_whole(tiny: icy.ProbeResult, tiny_folder: Path, tmp_path: Pa
     assert set(Atlas.load(tiny_folder).table["key"]) == set(atlas.table["key"])
     assert atlas.place(tiny).ranks.empty  # nothing but itself
     failed = [{**r, "failed": True} for r in tiny.records]
-    with pytest.raises(StoreError, match="no result"):
+    with pytest.raises(StoreError, match="needs results of senders"):
         Atlas.of(failed)
     (tmp_path / "no.parquet").write_text("no")
     with pytest.raises(StoreError, match="icy atlas --pack"):

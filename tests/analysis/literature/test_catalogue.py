@@ -403,7 +403,7 @@ def test_recall_is_a_figure_without_numbers_and_says_what_is_inferred() -> None:
     table = find_table("metarg22/figure4")
     assert table.id == "metarg24/figure8"
     assert "one-hot" in table.caveats
-    assert "the text says neither" in table.inferred
+    assert "the text has no numbers" in table.inferred
 
 
 # -- tables together ---------------------------------------------------------------------------------------------------

@@ -93,10 +93,10 @@ def test_title_and_width(kind: str) -> None:
 
 
 def test_plots_that_results_cannot_give() -> None:
-    with pytest.raises(InvalidSettingError, match="a table does not hold: give the results folder"):
+    with pytest.raises(InvalidSettingError, match="a table does not have them: use the results folder"):
         plots.curves(budget().to_dataframe())
     without = ProbeResult([{**r, "curve": []} for r in budget().records])
-    with pytest.raises(InvalidSettingError, match=r"There is no learning curve in 28 results \(0 failed\)"):
+    with pytest.raises(InvalidSettingError, match=r"28 results have no learning curve \(0 failed\)"):
         plots.curves(without)
     with pytest.raises(InvalidSettingError, match="`icy e2e` trains a sender and a receiver together"):
         plots.e2e(budget())

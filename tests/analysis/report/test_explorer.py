@@ -103,6 +103,6 @@ def test_updates_stand_next_to_ratios_alone() -> None:
     assert ratios["models"][0]["updates"] == {"concat": "90", "rot": "> 305"}
     (accuracies,) = explorer_settings(Atlas(budget.assign(measure="accuracy", protocol="budget"), ABOUT))
     assert accuracies["models"][0]["updates"] == {}
-    assert "the updates are below" in explorer_page(Atlas(budget, ABOUT))
+    assert "The updates are below" in explorer_page(Atlas(budget, ABOUT))
     (of_budget,) = explorer_settings(Atlas(budget.assign(cap=math.nan, max_updates=1000), ABOUT))
     assert of_budget["setting"]["max_updates"] == 1000

@@ -42,7 +42,7 @@ def test_groups_and_order() -> None:
         bias_table(long(THREE), by="representations")
     with pytest.raises(UnknownNameError, match="No order of rows is called 'size'"):
         bias_table(long(THREE), sort="size")
-    with pytest.raises(InvalidSettingError, match="no hol in these results"):
+    with pytest.raises(InvalidSettingError, match="Cannot sort by hol"):
         bias_table(long(THREE), sort="hol")
 
 
@@ -153,7 +153,7 @@ def test_cells_with_fewer_seeds_than_their_row_say_so() -> None:
     assert accuracies.notes[-1] == "(n of m): on n of the row's m seeds"
     ratio = {"measure": "ratio", "protocol": "acquire", "cap": 20.0}
     ratios = bias_table(long({"A": {"concat": [1.0, 1.0], "hol": 4.0}}, **ratio))
-    assert ratios.notes[-1].endswith("so that ratios read too low")
+    assert ratios.notes[-1].endswith("so these ratios are too low")
     assert not any("n of m" in note for note in bias_table(long({"A": {"rot": [0.5, 0.7]}})).notes)
     differences = difference_table(
         long({"A": {"rot": [2.0, 3.0], "hol": [4.0]}}, **ratio), long({"A": {"rot": [1.0, 2.0], "hol": [3.0]}}, **ratio)

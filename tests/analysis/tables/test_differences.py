@@ -1,4 +1,4 @@
-"""Two results held against each other."""
+"""Comparison of two results."""
 
 from __future__ import annotations
 
@@ -76,16 +76,16 @@ def test_results_apart_in_a_column_match_if_told_so() -> None:
     assert found.cells["effect"].tolist() == pytest.approx([2.0])
 
 
-def test_what_cannot_be_paired_is_told() -> None:
+def test_runs_that_cannot_be_paired_are_errors() -> None:
     rot = ratios({"rot": [1, 2, 3]})
-    with pytest.raises(IncompatibleError, match=r"they differ in seed\. Runs are paired by grammar and seed, which"):
+    with pytest.raises(IncompatibleError, match=r"they differ in seed\. Runs are paired by grammar and seed, so"):
         compare(rot, rot.assign(seed=rot["seed"] + 100), apart=["seed"])
     with pytest.raises(IncompatibleError, match=r"all runs of one of the two failed\.$"):
         compare(rot, rot.assign(failed=True))
 
 
-def test_concat_alone_is_no_comparison() -> None:
-    with pytest.raises(IncompatibleError, match="concat alone"):
+def test_results_with_only_concat_cannot_be_compared() -> None:
+    with pytest.raises(IncompatibleError, match="only concat"):
         compare(ratios({"concat": [1, 1, 1]}), ratios({"concat": [1, 1, 1]}))
 
 

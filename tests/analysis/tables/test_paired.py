@@ -1,4 +1,4 @@
-"""Results held against each other seed by seed."""
+"""Paired comparison of results, seed by seed."""
 
 from __future__ import annotations
 
@@ -98,12 +98,12 @@ def test_results_of_the_same_models_are_tested_too() -> None:
     assert list(table.below) == ["p (Holm)"]
 
 
-def test_what_cannot_be_held_against_each_other() -> None:
-    with pytest.raises(StoreError, match="no file or folder D, nor one model"):
+def test_models_that_cannot_be_compared_are_errors() -> None:
+    with pytest.raises(StoreError, match="'D' is not a file, a folder or a model"):
         paired_tests(pilot(), "D")
     with pytest.raises(IncompatibleError, match="no other sender"):
         paired_tests(long({"A": {"rot": 0.5}}), "A")
-    with pytest.raises(IncompatibleError, match="no two models"):
+    with pytest.raises(IncompatibleError, match="No two models"):
         paired_tests(long({"A": {"rot": 0.5}}))
     with pytest.raises(InvalidSettingError, match=r"may be sender/A or sender/B or sender/C"):
         paired_tests(pilot(), "sender/*")
@@ -140,14 +140,14 @@ def test_pilots_that_are_too_small_say_so() -> None:
 
 @pytest.mark.slow
 def test_mistakes_about_power(tmp_path: Path) -> None:
-    with pytest.raises(InvalidSettingError, match="here are sender/A, sender/B, sender/C"):
+    with pytest.raises(InvalidSettingError, match="these are sender/A, sender/B, sender/C"):
         seeds_needed(pilot())
     for wrong in ({"power": 1.0}, {"alpha": 0.0}, {"power": 0.01}, {"effect": 1.0}, {"effect": -2.0}):
         with pytest.raises(InvalidSettingError):
             seeds_needed(pilot(), ["A", "B"], **wrong)
     with pytest.raises(InvalidSettingError, match="difference in accuracy"):
         seeds_needed(long({"A": {"rot": [0.5, 0.6]}, "B": {"rot": [0.4, 0.6]}}), effect=1.2)
-    with pytest.raises(IncompatibleError, match="no grammar but concat"):
+    with pytest.raises(IncompatibleError, match="only the grammar concat"):
         seeds_needed(long({"A": {"concat": [1.0, 1.0]}, "B": {"concat": [1.0, 1.0]}}))
 
 
@@ -170,12 +170,12 @@ def test_models_are_paired_under_one_setting_only() -> None:
     assert table["p_holm"].min() == pytest.approx(4 * table["p"].min())
     assert any("corrected for 4 tests" in note for note in difference_table(both, "each").notes)
     assert set(paired_tests(both, "A")["model"]) == {"sender/B"}
-    with pytest.raises(IncompatibleError, match=r"one setting, grammar and seed; they differ in preset"):
+    with pytest.raises(IncompatibleError, match=r"same setting, grammar and seed; they differ in preset"):
         paired_tests(both[both["model"].isin(["sender/A", "sender/C"])], "A")
 
 
 @pytest.mark.slow
-def test_seeds_needed_tell_settings_apart_and_correct_within_each() -> None:
+def test_seeds_needed_separate_settings_and_correct_within_each() -> None:
     table = seeds_needed(two_settings(RATIO), ["A", "B"])
     assert table["settings"].tolist() == [""] * 3 + ["check_every=50"] * 3
     alone = seeds_needed(long({m: MODELS[m] for m in "AB"}, **RATIO), ["A", "B"])
