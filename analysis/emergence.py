@@ -110,9 +110,8 @@ class Emergence:
         """
         table = sender_bias(probes).join(emerged(games), how="inner")
         if len(table) < 4:
-            raise InvalidSettingError(
-                f"A correlation needs at least four senders; {len(table)} {'is' if len(table) == 1 else 'are'} in both."
-            )
+            verb = "is" if len(table) == 1 else "are"
+            raise InvalidSettingError(f"A correlation needs at least four senders; {len(table)} {verb} in both.")
         return cls(table, conventions_of(long_of(games, empty=True), "games"))
 
     def heading(self, score: str) -> str:

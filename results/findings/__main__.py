@@ -703,11 +703,11 @@ def reproduction() -> Finding:
         f"""The tests are of the number of cells that agree (the 95 % interval of the difference contains 0), the
         furthest cell, all distances, and the mean difference (exchanges of rows). Agreement is weak evidence if many
         cells would agree if all were 20 % off; equivalent cells are within 20 % (one-sided tests at 5 %). Perkins21
-        evaluated accuracy at fixed times, so fast models were trained past the target: of the {len(same)} cells of table
-        13 measured in both ways, {agree[1]} agree with evaluations every 400 updates and {agree[0]} with evaluations every
-        50. Tendencies below significance: icy's value is larger in {drift["icy larger"].iloc[0]} of the cells of
-        Perkins21's table 15, and in {drift["icy larger"].iloc[1]} of the cells of Icy22's table 6. `results/reproduced`
-        has every cell.""",
+        evaluated accuracy at fixed times, so fast models were trained past the target: of the {len(same)} cells of
+        table 13 measured in both ways, {agree[1]} agree with evaluations every 400 updates and {agree[0]} with
+        evaluations every 50. Tendencies below significance: icy's value is larger in {drift["icy larger"].iloc[0]} of
+        the cells of Perkins21's table 15, and in {drift["icy larger"].iloc[1]} of the cells of Icy22's table 6.
+        `results/reproduced` has every cell.""",
         markdown_table(["table", *columns], table[columns].reset_index().to_numpy().tolist()),
     )
 

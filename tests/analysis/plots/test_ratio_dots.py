@@ -32,7 +32,7 @@ def test_cut_ratios_are_hollow_with_an_arrow() -> None:
 
 
 def test_errors_without_ratios_name_a_command() -> None:
-    with pytest.raises(InvalidSettingError, match=r"protocol is budget; `icy probe --protocol acquire` measures ratios"):
+    with pytest.raises(InvalidSettingError, match=r"is budget; `icy probe --protocol acquire` measures ratios"):
         plots.ratios(budget())
     with pytest.raises(InvalidSettingError, match="have only concat"):
         plots.ratios(select(acquire(), grammars=["concat"]))
