@@ -196,7 +196,7 @@ def printed(values: ArrayLike) -> str:
 # -- power -------------------------------------------------------------------------------------------------------------
 
 
-def drawn_accuracies(
+def draw_accuracies(
     mean: float, spread: float, persons: int, items: int, rng: np.random.Generator, studies: int = 1
 ) -> Values:
     """Draw accuracies of persons from a beta-binomial distribution: [studies, persons].
@@ -240,7 +240,7 @@ def power_of_study(
     Args:
         means: accuracy on held-out items by grammar, including the baseline.
         persons: number of persons per grammar.
-        spread: standard deviation of the accuracy over persons; see `drawn_accuracies`.
+        spread: standard deviation of the accuracy over persons; see `draw_accuracies`.
         items: held-out items per person.
         baseline: the grammar that others are compared with.
         alpha: significance level.
@@ -264,9 +264,9 @@ def power_of_study(
     whole_number("number of persons", persons, least=2)
     whole_number("seed", seed, -LARGEST_SEED - 1, LARGEST_SEED)
     rng = stream(seed, "power of a study")
-    drawn = {name: drawn_accuracies(mean, spread, persons, items, rng, studies) for name, mean in checked.items()}
+    accuracies = {name: draw_accuracies(mean, spread, persons, items, rng, studies) for name, mean in checked.items()}
     others = [name for name in means if name != baseline]
-    p = np.stack([_fast_p(drawn[baseline], drawn[name], rng) for name in others], 1)
+    p = np.stack([_fast_p(accuracies[baseline], accuracies[name], rng) for name in others], 1)
     found = np.array([holm(row) for row in p.tolist()]) <= alpha
     return {**dict(zip(others, found.mean(0).tolist(), strict=True)), "all": float(found.all(1).mean())}
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from icy.analysis.row_types import Facts, Row, Series
 
-from .verdicts import DRAWN, judged_by_runs, verdict_of
+from .verdicts import DRAWN, judge_runs, verdict_of
 
 COLUMN = {"zsct": "value", "accuracy": "value"}  # columns of results by measure; other columns have the measure's name
 SEEDS = 3  # for tables that do not say how many seeds they had
@@ -48,12 +48,14 @@ EPISODES_ACQUIRED = 20  # number of episodes from which new listeners learn the 
 GAME = MappingProxyType({"compat": "near32"})  # gives the numbers of the authors' program
 
 
-def agent_parts(table: str, wanted: pd.DataFrame, seeds: object = None, observations: int | None = None) -> list[Facts]:
+def agent_parts(
+    table: str, reference: pd.DataFrame, seeds: object = None, observations: int | None = None
+) -> list[Facts]:
     """Return the arguments of the jobs that train the agents of published cells again, one dict per spec.
 
     Args:
         table: id of the table, one of AGENTS.
-        wanted: its cells.
+        reference: its cells.
         seeds: seeds; by default as many as the table has.
         observations: number of observations; by default the table's.
 
@@ -64,8 +66,8 @@ def agent_parts(table: str, wanted: pd.DataFrame, seeds: object = None, observat
         1000000
     """
     about = AGENTS[table]
-    trained = wanted[wanted["observations"].notna()]
-    if STIMULI in wanted:
+    trained = reference[reference["observations"].notna()]
+    if STIMULI in reference:
         return [
             {
                 "core": str(agent),
@@ -112,19 +114,19 @@ def _games(rows: pd.DataFrame) -> list[dict[str, list[int]]]:
     ]
 
 
-def judged_agents(table: str, long: pd.DataFrame, wanted: pd.DataFrame) -> pd.DataFrame:
-    """Return verdicts on published cells of agents, as `icy.analysis.literature.verdicts.judged` does.
+def judge_agents(table: str, long: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
+    """Return verdicts on published cells of agents, as `icy.analysis.literature.verdicts.judge_cells` does.
 
     Args:
         table: id of the table, one of AGENTS.
         long: results of the kind of job "s2b" in long form.
-        wanted: rows of `icy.analysis.published`.
+        reference: rows of `icy.analysis.published`.
 
     Returns:
-        As `judged`, in per cent; the number of values is in `representation`, and shots and samples are in `grammar`.
+        As `judge_cells`, in per cent; the number of values is in `representation`, shots and samples are in `grammar`.
     """
-    runs = [_runs(long, cell) for cell in wanted.to_dict("records")]
-    cells = wanted.rename(columns={"agent": "model"})
+    runs = [_runs(long, cell) for cell in reference.to_dict("records")]
+    cells = reference.rename(columns={"agent": "model"})
     if STIMULI in cells:
         cells = cells.assign(representation="recall", grammar=cells[STIMULI])
     else:
@@ -134,7 +136,7 @@ def judged_agents(table: str, long: pd.DataFrame, wanted: pd.DataFrame) -> pd.Da
     if LOSS in cells:
         cells["model"] += ", " + cells[LOSS] + " reconstruction"
         cells["grammar"] += [f", K={k}" for k in cells["distractors"]]
-    return judged_by_runs(cells, runs, _verdict)
+    return judge_runs(cells, runs, _verdict)
 
 
 def _verdict(cell: Series) -> str:

@@ -25,7 +25,17 @@ CHANCE = {"sender": 1 / 4, "receiver": 1 / 10}  # accuracy per token of 4, and p
 # is at least the binomial error of this number.
 READ = {"sender": 128 * 16, "receiver": 128 * 5}
 NEAR_ONE = 0.996
-FOUND = ["source", "table", "icy", "icy_error", "seeds", "published", "published_error", "distance", "within"]
+AGREEMENT_COLUMNS = [
+    "source",
+    "table",
+    "icy",
+    "icy_error",
+    "seeds",
+    "published",
+    "published_error",
+    "distance",
+    "within",
+]
 
 
 def agreement(long: pd.DataFrame, table: str = "", by: Sequence[str] = ()) -> pd.DataFrame:
@@ -46,7 +56,7 @@ def agreement(long: pd.DataFrame, table: str = "", by: Sequence[str] = ()) -> pd
     keys = [*by, *KEYS, *TRAINED_AS]
     cells = _measured(good, keys)
     both = with_distance(cells.merge(supervised(table), on=KEYS).rename(columns=NAMES))
-    return both[[*keys, *FOUND]]
+    return both[[*keys, *AGREEMENT_COLUMNS]]
 
 
 def end_to_end_agreement(long: pd.DataFrame, table: str = "", by: Sequence[str] = ()) -> pd.DataFrame:
@@ -62,7 +72,7 @@ def end_to_end_agreement(long: pd.DataFrame, table: str = "", by: Sequence[str] 
     names = [name for name in (*keys, "seed") if name != "measure"]
     tall = good[[*names, *measures]].melt(names, measures, "measure", "value").dropna(subset="value")
     both = with_distance(_measured(tall, keys).merge(theirs, on=PAIR_KEYS).rename(columns=NAMES))
-    return both[[*keys, *FOUND]]
+    return both[[*keys, *AGREEMENT_COLUMNS]]
 
 
 def _measured(good: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:

@@ -49,10 +49,10 @@ def claims(games: Games) -> pd.DataFrame:
         A row per claim, with the columns `claim` (a letter), `said` (its text), `found` (comparisons) and `verdict`.
     """
     rows = []
-    for letter, (said, judge) in CLAIMS.items():
+    for letter, (text, judge) in CLAIMS.items():
         found = list(judge(games))
         rows.append(
-            {"claim": letter, "said": said, "found": "; ".join(f for f, _ in found), "verdict": _verdict(found)}
+            {"claim": letter, "said": text, "found": "; ".join(f for f, _ in found), "verdict": _verdict(found)}
         )
     return pd.DataFrame(rows)
 
@@ -128,7 +128,7 @@ def _title(game: GameMeans) -> str:
 
 
 def _unused(games: Games) -> Iterator[Finding]:
-    for game in _of_one_concept(games):
+    for game in _one_concept_games(games):
         words, missed = game.values["unique_words"], game.values["unmatched_rate"]
         text = f"{game.channel} {game.world}: {words:.0f} words, {missed:.2f} unmatched"
         if game.channel == "gs":
@@ -137,7 +137,7 @@ def _unused(games: Games) -> Iterator[Finding]:
             yield text, missed <= NEARLY_NONE
 
 
-def _of_one_concept(games: Games) -> Iterable[GameMeans]:
+def _one_concept_games(games: Games) -> Iterable[GameMeans]:
     return [g for g in games if g.rule_length == 1 and g.concepts and "unmatched_rate" in g.values]
 
 

@@ -14,7 +14,7 @@ from icy.analysis.table_cells import Reference, TableCell
 from icy.records.long_table import SYNONYMS
 
 from .catalogue import find_table, published
-from .verdicts import judged_by_runs
+from .verdicts import judge_runs
 
 GameKey = tuple[str, str, int, int, int]  # world, channel, rule length, word size, message length
 SEEDS = 3  # the table's rows were trained once
@@ -59,16 +59,16 @@ def with_names(cells: pd.DataFrame, table: str) -> pd.DataFrame:
     return cells.assign(row=names)
 
 
-def game_parts(table: str, wanted: pd.DataFrame, seeds: object = None) -> list[Facts]:
+def game_parts(table: str, reference: pd.DataFrame, seeds: object = None) -> list[Facts]:
     """Return the arguments of the jobs ("games") that train the agents of published cells again, a dict per row.
 
     Args:
         table: id of the table, one of GAMES.
-        wanted: its cells, with the names of their rows.
+        reference: its cells, with the names of their rows.
         seeds: seeds; by default SEEDS.
     """
     parts = []
-    for _, rows in wanted.groupby("row", sort=False):
+    for _, rows in reference.groupby("row", sort=False):
         first = rows.iloc[0]
         own = {name: first[name] if name in ("world", "channel") else int(first[name]) for name in WHICH}
         parts.append({**GAMES[table].arguments, **own, "seeds": SEEDS if seeds is None else seeds})
@@ -118,20 +118,20 @@ def _row(cell: Row) -> GameKey:
     return (str(cell["world"]), str(cell["channel"]), *numbers)  # type: ignore[return-value]
 
 
-def judged_games(table: str, long: pd.DataFrame, wanted: pd.DataFrame) -> pd.DataFrame:
-    """Return verdicts on published cells of games, as `icy.analysis.literature.verdicts.judged` does.
+def judge_games(table: str, long: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
+    """Return verdicts on published cells of games, as `icy.analysis.literature.verdicts.judge_cells` does.
 
     Args:
         table: id of the table, one of GAMES.
         long: results of the kind of job "games" in long form, with the column `world`.
-        wanted: rows of `icy.analysis.published`, with the names of their rows.
+        reference: rows of `icy.analysis.published`, with the names of their rows.
 
     Returns:
-        As `judged`; the world is in `representation`, and the name of the row is in `model`.
+        As `judge_cells`; the world is in `representation`, and the name of the row is in `model`.
     """
-    runs = [_runs(long, cell) for cell in wanted.to_dict("records")]
-    cells = wanted.rename(columns={"row": "model"}).assign(representation=wanted["world"].str.title(), grammar="")
-    return judged_by_runs(cells, runs)
+    runs = [_runs(long, cell) for cell in reference.to_dict("records")]
+    cells = reference.rename(columns={"row": "model"}).assign(representation=reference["world"].str.title(), grammar="")
+    return judge_runs(cells, runs)
 
 
 def _runs(long: pd.DataFrame, cell: Row) -> pd.DataFrame:

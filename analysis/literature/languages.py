@@ -9,23 +9,23 @@ import pandas as pd
 from icy.analysis.row_types import Row
 from icy.grammars import make_language
 
-from .verdicts import judged_by_runs
+from .verdicts import judge_runs
 
 
-def judged_languages(wanted: pd.DataFrame, seeds: Sequence[int]) -> pd.DataFrame:
-    """Measure published cells of residual entropy again, and return verdicts as `literature.verdicts.judged` does.
+def judge_languages(reference: pd.DataFrame, seeds: Sequence[int]) -> pd.DataFrame:
+    """Measure published cells of residual entropy again, and return verdicts as `literature.verdicts.judge_cells` does.
 
     Each cell is measured on the languages of its grammar, one per seed.
 
     Args:
-        wanted: rows of `icy.analysis.published`.
+        reference: rows of `icy.analysis.published`.
         seeds: seeds of the languages.
 
     Returns:
-        As `judged`; the space is in `representation`, and the search is in `model`.
+        As `judge_cells`; the space is in `representation`, and the search is in `model`.
     """
-    cells = wanted.rename(columns={"search": "model"}).assign(representation=wanted["meanings"])
-    return judged_by_runs(cells, [_values(cell, seeds) for cell in wanted.to_dict("records")])
+    cells = reference.rename(columns={"search": "model"}).assign(representation=reference["meanings"])
+    return judge_runs(cells, [_values(cell, seeds) for cell in reference.to_dict("records")])
 
 
 def _values(cell: Row, seeds: Sequence[int]) -> pd.DataFrame:

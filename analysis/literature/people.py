@@ -34,23 +34,23 @@ def published_people() -> pd.DataFrame:
     return pd.DataFrame([_row(found) for found in tables.to_dict("records")], columns=list(STUDY_COLUMNS))
 
 
-def _row(found: Row) -> Facts:
-    exact = found["measure"] == "acc_holdout"
-    least, most = (found[name] / found["items"] if exact else math.nan for name in ("correct_min", "correct_max"))
+def _row(cell: Row) -> Facts:
+    exact = cell["measure"] == "acc_holdout"
+    least, most = (cell[name] / cell["items"] if exact else math.nan for name in ("correct_min", "correct_max"))
     row = {
         "agent_kind": PUBLISHED,
         "agent": PEOPLE,
         "protocol": "played",
         "preset": PUBLISHED,
-        "dataset": found["dataset"],
-        "grammar": found["grammar"],
-        "metric": "exact" if exact else found["measure"],
+        "dataset": cell["dataset"],
+        "grammar": cell["grammar"],
+        "metric": "exact" if exact else cell["measure"],
         "split": "held-out" if exact else "game",
-        "value": (least + most) / 2 if exact else found["mean"],
-        "items": found["items"] if exact else math.nan,
-        "persons": found["n"],
+        "value": (least + most) / 2 if exact else cell["mean"],
+        "items": cell["items"] if exact else math.nan,
+        "persons": cell["n"],
         "low": least,
         "high": most,
-        "printed": found["printed"],
+        "printed": cell["printed"],
     }
     return {**dict.fromkeys(STUDY_COLUMNS), **row}

@@ -8,7 +8,7 @@ import pandas as pd
 
 from icy.analysis.row_types import Facts, Row, Series
 
-from .verdicts import USUAL_SIZE, judged_by_runs, verdict_of
+from .verdicts import USUAL_SIZE, judge_runs, verdict_of
 
 SEEDS = 5  # the paper does not say how many runs it had
 HIDDEN = 50  # hidden size for models without hidden units, as the job needs a number
@@ -18,14 +18,14 @@ FAR_ERRORS = 3  # icy's mean differs from a printed bound if it is this many sta
 LEFT_OUT = ("shuf",)  # a grammar for receivers: a sender can only memorize it
 
 
-def step_parts(wanted: pd.DataFrame, seeds: object = None) -> list[Facts]:
+def step_parts(reference: pd.DataFrame, seeds: object = None) -> list[Facts]:
     """Return the arguments of `icy.probe` that train the models of published cells again, a dict per space and model.
 
     Grammars other than concat are trained for at most `cap` times concat's updates. The cap is SLACK times the largest
     printed ratio of the model, and at least LEAST_CAP.
 
     Args:
-        wanted: the cells, with the column `meanings`.
+        reference: the cells, with the column `meanings`.
         seeds: seeds; by default SEEDS.
 
     Example:
@@ -35,7 +35,7 @@ def step_parts(wanted: pd.DataFrame, seeds: object = None) -> list[Facts]:
         ('sender/FC2L', ['perm', 'rot', 'hol'], 0.9, 45)
     """
     parts = []
-    for (meanings, model, target), rows in wanted.groupby(["meanings", "model", "target"], sort=False):
+    for (meanings, model, target), rows in reference.groupby(["meanings", "model", "target"], sort=False):
         grammars = [str(g) for g in dict.fromkeys(rows["grammar"]) if g not in ("concat", *LEFT_OUT)]
         hidden = rows["hidden_size"].iloc[0]
         parts.append(
@@ -60,23 +60,23 @@ def _cap(rows: pd.DataFrame) -> int:
     return LEAST_CAP if math.isnan(ratio) else max(LEAST_CAP, CAP_STEP * math.ceil(SLACK * ratio / CAP_STEP))
 
 
-def judged_steps(long: pd.DataFrame, wanted: pd.DataFrame) -> pd.DataFrame:
-    """Return verdicts on published numbers of updates, as `icy.analysis.literature.verdicts.judged` does.
+def judge_steps(long: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
+    """Return verdicts on published numbers of updates, as `icy.analysis.literature.verdicts.judge_cells` does.
 
     The paper does not say how many runs it had, so each number counts as a single run. If it prints a lower bound, or
     icy's runs were cut, the verdict is "differs" only if the two are incompatible.
 
     Args:
         long: results of `icy.probe` in long form.
-        wanted: rows of `icy.analysis.published`.
+        reference: rows of `icy.analysis.published`.
 
     Returns:
-        As `judged`, with the space in `representation`, and with the column `bound`.
+        As `judge_cells`, with the space in `representation`, and with the column `bound`.
     """
-    runs = [_runs(long, cell) for cell in wanted.to_dict("records")]
-    known = wanted.fillna({"n": 1, "hidden_size": USUAL_SIZE}).astype({"n": int, "hidden_size": int})
-    cells = judged_by_runs(known.assign(representation=wanted["meanings"]), runs, _verdict)
-    return cells.assign(bound=wanted["bound"].to_list())
+    runs = [_runs(long, cell) for cell in reference.to_dict("records")]
+    known = reference.fillna({"n": 1, "hidden_size": USUAL_SIZE}).astype({"n": int, "hidden_size": int})
+    cells = judge_runs(known.assign(representation=reference["meanings"]), runs, _verdict)
+    return cells.assign(bound=reference["bound"].to_list())
 
 
 def _runs(long: pd.DataFrame, cell: Row) -> pd.DataFrame:

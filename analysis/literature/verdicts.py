@@ -45,7 +45,7 @@ COLUMNS = [
 ]
 
 
-def judged(long: pd.DataFrame, wanted: pd.DataFrame) -> pd.DataFrame:
+def judge_cells(long: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
     """Compare each published cell with results, and return a verdict on it.
 
     The verdict on a cell is
@@ -72,12 +72,12 @@ def judged(long: pd.DataFrame, wanted: pd.DataFrame) -> pd.DataFrame:
 
     Args:
         long: results in long form.
-        wanted: rows of `icy.analysis.published`.
+        reference: rows of `icy.analysis.published`.
 
     Returns:
-        A row per row of `wanted`, with the columns of COLUMNS; `n` is the number of the paper's runs.
+        A row per row of `reference`, with the columns of COLUMNS; `n` is the number of the paper's runs.
     """
-    theirs = wanted.rename(columns=NAMES)
+    theirs = reference.rename(columns=NAMES)
     if "side" not in theirs:
         theirs["side"] = "pair"
     cells = theirs.merge(_measured(long, theirs), on=CELL, how="left")
@@ -87,7 +87,7 @@ def judged(long: pd.DataFrame, wanted: pd.DataFrame) -> pd.DataFrame:
     cells = with_verdicts(cells, [verdict_of(cell) for _, cell in cells.iterrows()])
     place = {grammar: i for i, grammar in enumerate(in_order(cells["grammar"]))}
     cells = cells.sort_values("grammar", key=lambda names: names.map(place), kind="stable")
-    models = {name: i for i, name in enumerate(dict.fromkeys(wanted["model"]))}
+    models = {name: i for i, name in enumerate(dict.fromkeys(reference["model"]))}
     cells = cells.sort_values("model", key=lambda names: names.map(models), kind="stable")
     return cells.sort_values("representation", ascending=False, kind="stable")[COLUMNS].reset_index(drop=True)
 
@@ -119,7 +119,7 @@ def _measured(long: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
 
 
 def verdict_of(cell: Series) -> str:
-    """Return the verdict on a cell with its counts and the probability of its distance; see `judged`."""
+    """Return the verdict on a cell with its counts and the probability of its distance; see `judge_cells`."""
     if not cell["seeds"]:
         return "failed" if cell["failed"] else "undecided" if cell["tried"] else "missing"
     if cell["measure"] == "ratio" and cell["tried"] < cell["row_tried"]:
@@ -145,10 +145,10 @@ def _all_cut(cell: Series) -> tuple[bool, bool]:
     return ours, bool(cell["published"] >= cap - CAP_SLACK)
 
 
-def judged_by_runs(
+def judge_runs(
     cells: pd.DataFrame, runs: Sequence[pd.DataFrame], verdict: Callable[[Series], str] = verdict_of
 ) -> pd.DataFrame:
-    """Return verdicts on published cells from the runs of each cell; see `judged`.
+    """Return verdicts on published cells from the runs of each cell; see `judge_cells`.
 
     Args:
         cells: rows of `icy.analysis.published`, with the columns of CELL. Without a side or a hidden size, they are of
@@ -157,7 +157,7 @@ def judged_by_runs(
         verdict: function that returns the verdict on a cell with its counts.
 
     Returns:
-        As `judged`.
+        As `judge_cells`.
     """
     usual = {name: value for name, value in (("side", "pair"), ("hidden_size", USUAL_SIZE)) if name not in cells}
     found = [_summary(one) for one in runs]
@@ -251,7 +251,7 @@ class Verdict:
         signed difference.
 
         Args:
-            cells: cells of `judged`.
+            cells: cells of `judge_cells`.
             rows: columns that identify the row of a cell. The cells of a row are not independent.
         """
         measured = cells[cells["verdict"].ne("missing")]
@@ -425,8 +425,8 @@ def model_name(model: str, hidden: int) -> str:
     return model if hidden == USUAL_SIZE else f"{model}, E={hidden}"
 
 
-def shown(cells: pd.DataFrame) -> pd.DataFrame:
-    """Return cells of `judged` as text: model, grammar, icy, seeds, published, distance, verdict and equivalence."""
+def cells_as_text(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return cells as text: model, grammar, icy, seeds, published, distance, verdict and equivalence."""
     several = cells["measure"].nunique() > 1
     rows = []
     for cell in cells.to_dict("records"):

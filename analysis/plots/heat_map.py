@@ -180,19 +180,19 @@ def _page(panels: Sequence[HeatPanel], width: float | None, keys: int) -> tuple[
 def _columns(panels: Sequence[HeatPanel], cells: Cells, room: float) -> list[list[HeatPanel]]:
     """Put panels into columns that are not taller than `room`; split a panel if it does not fit."""
     columns: list[list[HeatPanel]] = [[]]
-    left = room
+    room_left = room
     for panel in panels:
         rest: HeatPanel | None = panel
         while rest is not None:
             count = len(rest.lines)
-            fit = int((left - rest.head(cells)) / cells.height + 1e-6)
+            fit = int((room_left - rest.head(cells)) / cells.height + 1e-6)
             if fit < min(FEWEST, count) and columns[-1]:
                 columns.append([])
-                left = room
+                room_left = room
                 continue
             now, rest = _split(rest, fit if fit >= count else max(1, min(fit, count - FEWEST)))
             columns[-1].append(now)
-            left -= now.height(cells)
+            room_left -= now.height(cells)
     return columns
 
 

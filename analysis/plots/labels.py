@@ -49,13 +49,13 @@ def place_labels(
     scale = 72 / figure.dpi
     where = scale * ax.transData.transform(points)
     strokes = [_along(scale * ax.transData.transform(line)) for line in lines]
-    taken = np.concatenate([_around(where, MARK), *strokes])
-    weights = np.concatenate([np.full(len(where), COVERED), np.full(len(taken) - len(where), CROSSED)])
+    occupied = np.concatenate([_around(where, MARK), *strokes])
+    weights = np.concatenate([np.full(len(where), COVERED), np.full(len(occupied) - len(where), CROSSED)])
     written = []
     for place, point, text in zip(where, points, texts, strict=True):
         boxes = _boxes(place, style.text_size(text, size))
-        best = int(np.argmin(_costs(boxes, taken, weights, scale * np.array(ax.bbox.extents))))
-        taken, weights = np.concatenate([taken, boxes[best : best + 1]]), np.append(weights, COVERED)
+        best = int(np.argmin(_costs(boxes, occupied, weights, scale * np.array(ax.bbox.extents))))
+        occupied, weights = np.concatenate([occupied, boxes[best : best + 1]]), np.append(weights, COVERED)
         written.append(_write(ax, point, text, OFFSETS[best], size))
     return written
 
@@ -78,11 +78,11 @@ def _boxes(place: Array, extent: tuple[float, float]) -> Array:
     return np.concatenate([lowest - 1, lowest + np.array(extent) + 1], axis=1)
 
 
-def _costs(boxes: Array, taken: Array, weights: Array, frame: Array) -> Array:
+def _costs(boxes: Array, occupied: Array, weights: Array, frame: Array) -> Array:
     """Return the cost of each box: its overlap with marks and lines, its area outside the frame, and its distance."""
     area = np.prod(boxes[:, 2:] - boxes[:, :2], axis=1)
     outside = area - _overlaps(boxes, frame.reshape(1, 4))[:, 0]
-    costs: Array = _overlaps(boxes, taken) @ weights + COVERED * outside + np.hypot(*OFFSETS.T)
+    costs: Array = _overlaps(boxes, occupied) @ weights + COVERED * outside + np.hypot(*OFFSETS.T)
     return costs
 
 

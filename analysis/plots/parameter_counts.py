@@ -174,15 +174,15 @@ def _set_apart(ax: Axes, points: Sequence[Point]) -> dict[Point, float]:
     """Return the x coordinate of each point, moved aside as little as possible so that marks do not overlap."""
     scale = 72 / style.figure_of(ax).dpi
     found: dict[Point, float] = {}
-    taken = np.empty((0, 2))
+    occupied = np.empty((0, 2))
     for size, cell in sorted(points, key=lambda point: (point[0], point[1].mean)):
         own = scale * ax.transData.transform((size, cell.mean))
         steps = np.arange(0, FARTHEST + STEP, STEP)
         places = own + np.column_stack([np.column_stack([steps, -steps]).ravel(), np.zeros(2 * len(steps))])
-        nearest = np.min(np.hypot(*(places[:, None] - taken[None]).T).T, axis=1, initial=math.inf)
+        nearest = np.min(np.hypot(*(places[:, None] - occupied[None]).T).T, axis=1, initial=math.inf)
         free = np.flatnonzero(nearest >= MARK + 0.5)
         best = places[free[0] if len(free) else int(nearest.argmax())]
-        taken = np.vstack([taken, best])
+        occupied = np.vstack([occupied, best])
         found[size, cell] = float(ax.transData.inverted().transform(best / scale)[0])
     return found
 

@@ -24,7 +24,7 @@ from .panels import Line, ResultBlock, blocks, measured, refuse_crowd, title_and
 COMPOSITIONAL = ("shuf", "shufdet")
 NOISE = ("rot", "pairsum", "proj")
 PANEL_HEIGHT, SMALLER = 3.4, 2.6  # inches, for one panel across and for two
-NAMED = 12  # up to this many models have names at their points; more have ranks there, and names in a legend
+MOST_NAMED = 12  # up to this many models have names at their points; more have ranks there, and names in a legend
 WIDER = 8.5  # width of each of several panels with a legend, in inches
 LISTED, LONGEST = 0.135, 32  # height of a name in the legend, in inches; names per column, if there are several panels
 BETTER = "better: upper left"
@@ -122,7 +122,7 @@ def tradeoff(
 def _named(points: Sequence[Sequence[Point]], width: float) -> bool:
     """Return whether models have names at their points: there are few models, and enough room."""
     longest = max(style.text_size(_name(point), style.SMALL)[0] for found in points for point in found) / 72
-    return max(map(len, points)) <= NAMED and longest < 0.5 * width / min(2, len(points))
+    return max(map(len, points)) <= MOST_NAMED and longest < 0.5 * width / min(2, len(points))
 
 
 def _size(points: Sequence[Sequence[Point]], named: bool, width: float | None) -> tuple[tuple[float, float], int]:

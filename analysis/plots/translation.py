@@ -142,10 +142,10 @@ def _weight(pair: Pair) -> int:
 
 def _unmatched(every: list[Pair], translation: list[Pair], side: int) -> list[Hashable]:
     """Return the words (side 0) or the concepts (side 1) without a partner, the heaviest first."""
-    taken = {pair[side] for pair in translation}
+    matched = {pair[side] for pair in translation}
     weights: Counter[Hashable] = Counter()
     for pair in every:
-        if pair[side] not in taken:
+        if pair[side] not in matched:
             weights[pair[side]] += pair[2]
     return [name for name, _ in weights.most_common()]
 

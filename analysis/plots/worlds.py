@@ -169,8 +169,8 @@ def _tile(axes: Axes, images: Floats, wide: int = 0) -> None:
     sheet = np.ones((down * (height + GAP) + GAP, max(across, wide) * (width + GAP) + GAP, 3))
     sheet[:, : across * (width + GAP) + GAP] = PAPER
     for row, column in np.ndindex(down, across):
-        top, left = row * (height + GAP) + GAP, column * (width + GAP) + GAP
-        sheet[top : top + height, left : left + width] = images[row, column].transpose(1, 2, 0)
+        top, column_start = row * (height + GAP) + GAP, column * (width + GAP) + GAP
+        sheet[top : top + height, column_start : column_start + width] = images[row, column].transpose(1, 2, 0)
     axes.imshow(sheet, interpolation="nearest")
     axes.spines[:].set_visible(False)
 

@@ -78,8 +78,8 @@ def _ratios(long: pd.DataFrame, grammars: set[str]) -> dict[str, dict[str, float
     }
 
 
-def _by_name(found: Series) -> dict[str, float]:
-    return {str(name): float(value) for name, value in found.items()}
+def _by_name(values: Series) -> dict[str, float]:
+    return {str(name): float(value) for name, value in values.items()}
 
 
 def order_tau(accuracy: Mapping[str, float], ratio: Mapping[str, float]) -> float:

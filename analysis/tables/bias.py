@@ -36,7 +36,7 @@ from icy.records.long_table import ROW
 
 from .by_setting import failures, spread_note
 from .marking import TableRow, mark_ends
-from .paired import corrected, paired_differences, paired_of
+from .paired import compare_pairs, corrected, paired_differences
 from .printed_table import BiasTable
 from .references import PUBLISHED, cell_references, compared_with, numbered
 
@@ -205,7 +205,7 @@ def _difference(part: pd.DataFrame, spread: str) -> TableCell:
     cell = cell_of(part, spread)
     if part["grammar"].iloc[0] == BASELINE:
         return cell
-    found = paired_of(part)
+    found = compare_pairs(part)
     return replace(cell, log=found.summary() if found.log else None, p=float(part["p"].iloc[0]))
 
 
@@ -213,7 +213,7 @@ def _tested(both: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return differences with the corrected p of their cells, and the tests: a row per cell except concat's."""
     both = numbered(both)
     cells = both[both["grammar"] != BASELINE].groupby(["row", "grammar"], sort=False)
-    rows = [(*key, *part.iloc[0][["protocol", "measure"]], paired_of(part).p) for key, part in cells]  # type: ignore[misc]
+    rows = [(*key, *part.iloc[0][["protocol", "measure"]], compare_pairs(part).p) for key, part in cells]  # type: ignore[misc]
     tests = pd.DataFrame(rows, columns=["row", "grammar", "protocol", "measure", "p"]).astype({"p": float})
     tests = tests.assign(p=corrected(tests))
     return both.merge(tests[["row", "grammar", "p"]], on=["row", "grammar"], how="left"), tests

@@ -15,7 +15,7 @@ from icy.core.errors import IncompatibleError
 from icy.core.text import counted, listed, markdown_table
 from icy.records.load import Results, long_of
 
-from .paired import cells_of, corrected, paired_differences, paired_of
+from .paired import compare_pairs, corrected, paired_differences, split_cells
 
 LEVEL = 1 - CONFIDENCE  # significance level of corrected p-values
 MOST_SEEDS = 6  # with more, only the number of positive and negative differences is shown
@@ -145,7 +145,7 @@ def compare(
     if not len(tested):
         raise IncompatibleError("The two results share only concat, and its ratio is 1 by definition.")
     cells, runs = [], []
-    for place, (about, part) in enumerate(cells_of(tested)):
+    for place, (about, part) in enumerate(split_cells(tested)):
         cells.append({**about, **_numbers(part)})
         runs.append(_runs(part, about, place))
     table = pd.DataFrame(cells)
@@ -163,7 +163,7 @@ def compare(
 
 def _numbers(part: pd.DataFrame) -> Facts:
     """Return the effect, test and means of a cell."""
-    found = paired_of(part)
+    found = compare_pairs(part)
     low, high = found.interval
     names = ("bound", "pairs", "one_cut", "both_cut", "test", "p")
     return {

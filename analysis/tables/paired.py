@@ -138,7 +138,7 @@ def _nothing_shared(long: pd.DataFrame, other: pd.DataFrame, names: Sequence[str
     return f"{subject} have no run with the same setting, grammar and seed{differ}.{instead}"
 
 
-def paired_of(part: pd.DataFrame) -> Paired:
+def compare_pairs(part: pd.DataFrame) -> Paired:
     """Compare the replicates of one cell of `paired_differences`."""
     values = [part[name].to_numpy(float) for name in ("ours", "theirs")]
     cuts = [part[name].to_numpy(bool) for name in ("our_cut", "their_cut")]
@@ -199,10 +199,10 @@ _CELL = ["model", "representation", "meanings", "protocol", "measure", "grammar"
 
 def _cells(both: pd.DataFrame) -> list[tuple[Facts, Paired]]:
     """Return the comparison of every cell except concat's, with the values that identify the cell."""
-    return [(about, paired_of(part)) for about, part in cells_of(both) if about["grammar"] != BASELINE]
+    return [(about, compare_pairs(part)) for about, part in split_cells(both) if about["grammar"] != BASELINE]
 
 
-def cells_of(both: pd.DataFrame) -> list[tuple[Facts, pd.DataFrame]]:
+def split_cells(both: pd.DataFrame) -> list[tuple[Facts, pd.DataFrame]]:
     """Split `paired_differences` into cells: the values that identify each cell, and its replicates."""
     names, found = _cell_columns(both), []
     for _, row in numbered(both).groupby("row", sort=False):

@@ -116,8 +116,10 @@ class BiasTable:
         """
         index = pd.MultiIndex.from_tuples([tuple(labels) for labels, _ in self.rows], names=self.labels)
         counts = ["seeds", "cut", "failed"]
-        there = {name for _, cells in self.rows for g, cell in cells.items() for name in self._plain(g, cell)}
-        more = [name for name in (*LOG_COLUMNS, "updates", "p", "resolution", *OTHER_COLUMNS, *TEXTS) if name in there]
+        present = {name for _, cells in self.rows for g, cell in cells.items() for name in self._plain(g, cell)}
+        more = [
+            name for name in (*LOG_COLUMNS, "updates", "p", "resolution", *OTHER_COLUMNS, *TEXTS) if name in present
+        ]
         names = ["mean", "spread", *counts, *more]
         columns = pd.MultiIndex.from_product([self.grammars, names], names=["grammar", None])
         cells = [[self._plain(g, cells.get(g, EMPTY)) for g in self.grammars] for _, cells in self.rows]

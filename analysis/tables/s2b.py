@@ -103,13 +103,13 @@ def _published(name: str, measure: str, games: Sequence[tuple[int, int]], labels
     """Return the rows of a published table of MetaRG24, with further labels after S and O."""
     table = published(name)
     table = table[table["measure"] == measure]
-    there = table[[pair in set(games) for pair in zip(table["shots"], table["samples"], strict=True)]]
+    rows = table[[pair in set(games) for pair in zip(table["shots"], table["samples"], strict=True)]]
     return [
         (
             [f"{row['agent']} (MetaRG24)", str(row["shots"]), str(row["samples"]), *labels, str(row["n"])],
             {QUERY: TableCell(row["mean"], row["error"], row["n"], cut=0, failed=0)},
         )
-        for row in there.to_dict("records")
+        for row in rows.to_dict("records")
     ]
 
 
@@ -222,8 +222,8 @@ def recall_table(results: Results, spread: str = "sd", *, compare: object = None
     ]
     played = long[~long["failed"].astype(bool)]
     for name, part in played.groupby("model", sort=False):
-        updates, seen = int(part["steps"].max()), part["observations"].mean()
-        notes.append(f"{name}: {counted(updates, 'update')}, {seen:.0f} observations on average")
+        updates, observations = int(part["steps"].max()), part["observations"].mean()
+        notes.append(f"{name}: {counted(updates, 'update')}, {observations:.0f} observations on average")
     return BiasTable(
         "recall", [*labels.values(), "seeds"], list(headings.values()), lines, [*notes, *failures(long)], decimals=1,
         spread=spread,

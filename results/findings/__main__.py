@@ -42,11 +42,11 @@ from results.findings.data import (
     Table,
     across,
     cluster_of,
+    correlation_text,
     mean_of,
     mixed_of,
     probes,
     quotient_of,
-    shown,
     with_logs,
 )
 from results.pages import RecordFolder, describe_packs, fill_template, read_options
@@ -167,8 +167,8 @@ def families() -> Finding:
             part = ratios.side(side).families(family)
             names = [name.partition("/")[2] for name in part.models]
             if names:
-                what = f"{side}s: {family}" + (f" ({', '.join(names)})" if len(names) <= LISTED else "")
-                lines.append([f"{what}, ratio", str(len(names)), "1", *each(part, columns)])
+                label = f"{side}s: {family}" + (f" ({', '.join(names)})" if len(names) <= LISTED else "")
+                lines.append([f"{label}, ratio", str(len(names)), "1", *each(part, columns)])
                 lines.append(["updates", "", *each(updates.side(side).families(family), ("concat", *columns))])
 
     plain, rest = (ratios.side("sender").families(*of) for of in (["fully connected"], REST))
@@ -223,8 +223,8 @@ def _common_budget(lines: list[list[str]], columns: Sequence[str], others: pd.Da
     budget = f"{int(common.runs['max_updates'].iloc[0]):,}"
     for name in common.models:
         side, _, short = name.partition("/")
-        what = f"{side}s: {short}, updates of at most {budget}"
-        lines.append([what, "", *each(common.only([name]), ("concat", *columns))])
+        label = f"{side}s: {short}, updates of at most {budget}"
+        lines.append([label, "", *each(common.only([name]), ("concat", *columns))])
     runs = common.runs.groupby(["model", "grammar"])
     reached, last = runs["cut"].agg(lambda cut: int((~cut.astype(bool)).sum())), runs["accuracy"].mean()
     one, two = "sender/FC1L", "sender/FC2L"
@@ -354,16 +354,16 @@ def cells() -> Finding:
         for grammar in (g for g in LEARNED if table.has_order(g)):
             seeds = [[runs.loc[f"sender/{n}:{cell}", grammar].to_numpy() for cell in CELLS] for n in ARCHITECTURES]
             share, p = components(np.array(seeds, float))
-            what = f"{space}, {NAMES[column]}"
-            shares.setdefault(what, {})[grammar] = share
+            label = f"{space}, {NAMES[column]}"
+            shares.setdefault(label, {})[grammar] = share
             tests.append(p)
-            lines.append([what, grammar, *(f"{part:.0%}" for part in share.values()), f"{p:.2f}"])
+            lines.append([label, grammar, *(f"{part:.0%}" for part in share.values()), f"{p:.2f}"])
     corrected = holm(tests)
     first, second, third = shares
     names = list(shares[first]["perm"])
 
-    def span(what: str, name: str) -> str:
-        return spread((100 * share[name] for share in shares[what].values()), "{:.0f} %")
+    def span(name_of_space: str, name: str) -> str:
+        return spread((100 * share[name] for share in shares[name_of_space].values()), "{:.0f} %")
 
     return Finding(
         supported(
@@ -445,7 +445,7 @@ def shufdet() -> Finding:
             found |= {(f"{side}s' `{g}` at {space}"): one for g, one in of.items() if one is not None}
             known = [one for one in of.values() if one is not None]
             lines.append([f"{side}s, {space}", f"{len(part)} in {known[0].groups}", str(known[0].reliability_y),
-                          *map(shown, of.values())])  # fmt: skip
+                          *map(correlation_text, of.values())])  # fmt: skip
     above = {name: one for name, one in found.items() if one.correlation.low > 0}
     strongest = f"senders' `proj` at {SMALL}"
     first, second = sorted(long["seed"].unique())
@@ -494,7 +494,8 @@ def protocols() -> Finding:
         {len(below)} are significantly below 0 ({listed(below)}).""",
         markdown_table(
             ["ratio against accuracy, over models", "models in cells", *LEARNED],
-            [[f"{side}s", f"{len(part)} in {part.clusters().nunique()}", *(shown(found[side, g]) for g in LEARNED)]
+            [[f"{side}s", f"{len(part)} in {part.clusters().nunique()}",
+              *(correlation_text(found[side, g]) for g in LEARNED)]
              for side, part in parts.items()],
         ),
         pictures.by_grammar(
@@ -517,8 +518,8 @@ def representations() -> Finding:
                 both = [model for model in theirs.models if model in set(ours.models)]
                 ours, theirs = ours.only(both), theirs.only(both)
                 found = {g: quotient_of(ours, theirs, g) for g in GRAMMARS}
-                what = f"{side}s, {name.upper()} / SOFT, {NAMES[column]}"
-                lines.append([what, str(len(both)), *map(str, found.values())])
+                label = f"{side}s, {name.upper()} / SOFT, {NAMES[column]}"
+                lines.append([label, str(len(both)), *map(str, found.values())])
                 if column == "log":
                     drawn[f"{side}s: {name.upper()}"] = theirs, ours
                     changed[name, side] = found
@@ -558,7 +559,7 @@ def size() -> Finding:
             if column == "log":
                 factors[side], drawn[f"{side}s"] = found, (theirs, ours)
                 ranks[side] = [across(theirs, ours, g) for g in GRAMMARS]
-                lines.append([f"{side}s, correlation of ratios", "", *map(shown, ranks[side])])
+                lines.append([f"{side}s, correlation of ratios", "", *map(correlation_text, ranks[side])])
     more = {side: [f"`{g}`" for g, one in factors[side].items() if one.low > 1] for side in SIDES}
     less = [f"{side}s' `{g}` ({one})" for side in SIDES for g, one in factors[side].items() if one.high < 1]
     known = [one for of in ranks.values() for one in of if one is not None]
@@ -669,9 +670,9 @@ def emergence() -> Finding:
     )
 
 
-def ends(found: WithinOrder) -> str:
+def ends(order: WithinOrder) -> str:
     """Return the interval of a median as text."""
-    return f"{found.low:+.2f} to {found.high:+.2f}, cells as clusters"
+    return f"{order.low:+.2f} to {order.high:+.2f}, cells as clusters"
 
 
 def reproduction() -> Finding:
@@ -730,9 +731,9 @@ def findings() -> dict[str, Finding]:
     return {**found, "generalisation": held_out, "emergence": emergence(), "reproduction": reproduction()}
 
 
-def page(found: Mapping[str, Finding]) -> str:
+def page(findings_by_name: Mapping[str, Finding]) -> str:
     """Return the page."""
-    in_a_line = {name: replace(one, more=" ".join(one.more.split())) for name, one in found.items()}
+    in_a_line = {name: replace(one, more=" ".join(one.more.split())) for name, one in findings_by_name.items()}
     return fill_template(PAGE, records=describe_packs(*PACKS), **in_a_line)
 
 

@@ -249,25 +249,25 @@ def estimate(values: pd.Series[float], ways: pd.Series[int], log: bool = True, s
     return Estimate(f"{text(mean)} ({text(low)} to {text(high)})", low, high)
 
 
-def across(one: Table, other: Table, grammar: str, there: str | None = None) -> AcrossModels | None:
+def across(one: Table, other: Table, grammar: str, other_grammar: str | None = None) -> AcrossModels | None:
     """Return the correlation between seeds over common models; None if there are too few, or too many were cut.
 
     Args:
         one: first measure.
         other: second measure.
         grammar: grammar of the first measure.
-        there: grammar of the second measure, if it is different.
+        other_grammar: grammar of the second measure, if it is different.
     """
-    there, both = there or grammar, [name for name in one.models if name in set(other.models)]
+    other_grammar, both = other_grammar or grammar, [name for name in one.models if name in set(other.models)]
     a, b = one.only(both), other.only(both)
-    if len(both) < FEW or not (a.has_order(grammar) and b.has_order(there)):
+    if len(both) < FEW or not (a.has_order(grammar) and b.has_order(other_grammar)):
         return None
-    return across_models(a.seeds(grammar), b.seeds(there), cluster_of)
+    return across_models(a.seeds(grammar), b.seeds(other_grammar), cluster_of)
 
 
-def shown(found: AcrossModels | None) -> str:
+def correlation_text(correlation: AcrossModels | None) -> str:
     """Return a correlation with its interval, and after a semicolon the disattenuated correlation if it is known."""
-    if found is None:
+    if correlation is None:
         return "-"
-    pure = found.disattenuated
-    return f"{found.correlation}" + (f"; {pure.value:+.2f}" if np.isfinite(pure.low) else "")
+    pure = correlation.disattenuated
+    return f"{correlation.correlation}" + (f"; {pure.value:+.2f}" if np.isfinite(pure.low) else "")

@@ -134,10 +134,10 @@ def stacked(panels: Mapping[str, Mapping[str, Mapping[str, float]]]) -> Figure:
     names = list(next(iter(next(iter(panels.values())).values())))
     for ax, (title, panel) in zip(axes, panels.items(), strict=True):
         for row, shares in panel.items():
-            left = 0.0
+            offset = 0.0
             for place, name in enumerate(names):
-                ax.barh(rows.index(row), shares[name], left=left, height=0.65, color=style.COLOURS[place])
-                left += shares[name]
+                ax.barh(rows.index(row), shares[name], left=offset, height=0.65, color=style.COLOURS[place])
+                offset += shares[name]
         ax.set(ylim=(len(rows) - 0.5, -0.5), xlim=(0, 1), xlabel="share of the variance")
         ax.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
         ax.set_yticks(range(len(rows)), rows)

@@ -108,16 +108,16 @@ def curves(result: ProbeResult) -> Figure:
     """Draw accuracy and CBM while agents learn, a panel per world and rule length, with the printed values."""
     long = with_settings(result.to_dataframe())
     games = list(dict.fromkeys(zip(long["world"], long["rule_length"], strict=True)))
-    names = [f"{world}, l={length:.0f}: {what}" for world, length in games for what in SHOWN]
+    names = [f"{world}, l={length:.0f}: {measure}" for world, length in games for measure in SHOWN]
     figure, axes = panels(names, None, (7, 2.3 * len(games)), len(SHOWN), sharex=True)
     printed = {row: found for table in PRINTED for row, found in references(table).items()}
     for place, (world, length) in enumerate(games):
         part = long[long["world"].eq(world) & long["rule_length"].eq(length)]
         own = {row: printed[row] for row in dict.fromkeys(_rows(part)) if row in printed}
-        for ax, (what, title) in zip(axes[place * len(SHOWN) :], SHOWN.items(), strict=False):
-            _draw_curves(ax, result, part, what)
+        for ax, (measure, title) in zip(axes[place * len(SHOWN) :], SHOWN.items(), strict=False):
+            _draw_curves(ax, result, part, measure)
             for row, found in own.items():
-                ax.axhline(found.values[what], color=_colour(row[1]), linewidth=0.8, linestyle=":")
+                ax.axhline(found.values[measure], color=_colour(row[1]), linewidth=0.8, linestyle=":")
             head(ax, f"{world}, l={length:.0f}: {title}", 3.3)
             ax.set_xlabel("updates (dotted: printed)" if own else "updates")
             tidy(ax, "y")
@@ -131,8 +131,8 @@ def _rows(part: pd.DataFrame) -> list[tuple[Any, ...]]:
     return list(part[names].itertuples(index=False, name=None))
 
 
-def _draw_curves(ax: Axes, result: ProbeResult, part: pd.DataFrame, what: str) -> None:
-    place, labelled = POINTS.index(what), set()
+def _draw_curves(ax: Axes, result: ProbeResult, part: pd.DataFrame, measure: str) -> None:
+    place, labelled = POINTS.index(measure), set()
     kinds = list(dict.fromkeys(part["grammar"]))
     for record in [r for r in result.records if r["key"] in set(part["key"]) and not r["failed"]]:
         label = f"{record['representation']}, {record['grammar']}"

@@ -356,13 +356,13 @@ def resolvable(spread: float, count: int) -> float:
 # -- page --------------------------------------------------------------------------------------------------------------
 
 
-def draw(panel: Panel, found: Mapping[str, Mapping[str, Effect]], taus: Mapping[str, Mapping[str, Tau]]) -> None:
+def draw(panel: Panel, results: Mapping[str, Mapping[str, Effect]], taus: Mapping[str, Mapping[str, Tau]]) -> None:
     """Draw the factor of every conclusion under every setting, and the taus of the orders."""
     settings = list(panel.cubes)
     figure = style.figure(7.2, 8.2)
     grid = figure.add_gridspec(2, 1, height_ratios=[len(CONCLUSIONS), 6])
     top, below = figure.add_subplot(grid[0]), figure.add_subplot(grid[1])
-    _cells(top, settings, found)
+    _cells(top, settings, results)
     for place, (kind, row) in enumerate(taus.items()):
         at = [settings.index(name) + (place - 1) * 0.18 for name in row]
         values = [one.mean for one in row.values()]
@@ -379,12 +379,12 @@ def draw(panel: Panel, found: Mapping[str, Mapping[str, Effect]], taus: Mapping[
     figure.savefig(FIGURE, dpi=200, facecolor="white")
 
 
-def _cells(ax: Axes, settings: Sequence[str], found: Mapping[str, Mapping[str, Effect]]) -> None:
+def _cells(ax: Axes, settings: Sequence[str], results: Mapping[str, Mapping[str, Effect]]) -> None:
     logs = [
-        [math.log2(row[name].factor) if row[name].sign else math.nan for name in settings] for row in found.values()
+        [math.log2(row[name].factor) if row[name].sign else math.nan for name in settings] for row in results.values()
     ]
     ax.imshow(np.array(logs), cmap="PuOr", norm=TwoSlopeNorm(0, -3, 3), aspect="auto")
-    for y, row in enumerate(found.values()):
+    for y, row in enumerate(results.values()):
         base = row[DEFAULT].sign
         for x, name in enumerate(settings):
             one = row[name]
@@ -396,13 +396,13 @@ def _cells(ax: Axes, settings: Sequence[str], found: Mapping[str, Mapping[str, E
             )
             if base and one.sign == -base:
                 ax.add_patch(Rectangle((x - 0.46, y - 0.44), 0.92, 0.88, fill=False, linewidth=1.8))
-    ax.set_yticks(range(len(found)), list(found))
+    ax.set_yticks(range(len(results)), list(results))
     ax.set_xticks(range(len(settings)), settings, rotation=style.TILT, ha="left", rotation_mode="anchor")
     ax.tick_params(labelsize=style.SMALL, length=0, labeltop=True, labelbottom=False)
     ax.spines[:].set_visible(False)
 
 
-def page(panel: Panel, found: Mapping[str, Mapping[str, Effect]], taus: Mapping[str, Mapping[str, Tau]]) -> str:
+def page(panel: Panel, results: Mapping[str, Mapping[str, Effect]], taus: Mapping[str, Mapping[str, Tau]]) -> str:
     """Return the page."""
     shared = max(cube.shape[-1] for cube in panel.cubes.values())
     ends = [min, max]
@@ -413,7 +413,7 @@ def page(panel: Panel, found: Mapping[str, Mapping[str, Effect]], taus: Mapping[
             *(f"{effect.factor:.2f} ({name})" for name, effect in (end(row.items(), key=_size) for end in ends)),
             verdict(row),
         ]
-        for text, row in found.items()
+        for text, row in results.items()
     ]
     orders = [
         [name, *(f"{print_estimate(taus[kind][name].mean)} [{taus[kind][name].expected:.2f}]" for kind in ORDERS)]
@@ -429,7 +429,7 @@ def page(panel: Panel, found: Mapping[str, Mapping[str, Effect]], taus: Mapping[
         hours=f"{panel.hours:.1f}",
         tests=len(CONCLUSIONS) * (len(panel.cubes) - 1),
         figure=FIGURE.name,
-        summary=_summary(panel, found),
+        summary=_summary(panel, results),
         conclusions=markdown_table(["conclusion", "default", "smallest", "largest", "verdict"], rows),
         orders=markdown_table(["setting", *ORDERS], orders),
         changed=_changed(taus),
@@ -456,24 +456,24 @@ def _cut(panel: Panel) -> str:
     )
 
 
-def _summary(panel: Panel, found: Mapping[str, Mapping[str, Effect]]) -> str:
-    shown = {text: row for text, row in found.items() if row[DEFAULT].sign}
+def _summary(panel: Panel, results: Mapping[str, Mapping[str, Effect]]) -> str:
+    shown = {text: row for text, row in results.items() if row[DEFAULT].sign}
     holds = [text for text, row in shown.items() if verdict(row) == HOLDS]
     turned = {
         text: [name for name, effect in row.items() if effect.sign == -row[DEFAULT].sign] for text, row in shown.items()
     }
     reversals = [f"{text} under {listed(names)}" for text, names in turned.items() if names]
-    both = [text for text, row in found.items() if {1, -1} <= {effect.sign for effect in row.values()}]
-    changed = [name for row in found.values() for name, effect in row.items() if effect.p < ALPHA]
+    both = [text for text, row in results.items() if {1, -1} <= {effect.sign for effect in row.values()}]
+    changed = [name for row in results.values() for name, effect in row.items() if effect.p < ALPHA]
     by = [f"{changed.count(name)} under {name}" for name in panel.cubes if name in changed]
     return " ".join(
         [
-            f"Of {len(found)} conclusions, {len(shown)} are shown by default: the interval excludes 1. "
+            f"Of {len(results)} conclusions, {len(shown)} are shown by default: the interval excludes 1. "
             f"{len(holds)} of these {len(shown)} are shown in the same direction under all of {len(panel.cubes)} "
             "settings.",
             f"Reversed: {'; '.join(reversals)}." if reversals else "None of them is reversed under any setting.",
             f"Above 1 under some setting and below 1 under another: {'; '.join(both) or 'none'}.",
-            f"{len(changed)} of {len(found) * (len(panel.cubes) - 1)} factors differ significantly from the default's"
+            f"{len(changed)} of {len(results) * (len(panel.cubes) - 1)} factors differ significantly from the default's"
             + (f": {listed(by)}." if by else "."),
         ]
     )

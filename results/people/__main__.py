@@ -124,10 +124,10 @@ def order_row(dataset: str, agent: Agent, reference: Agent) -> list[str]:
     return [dataset, agent.name, agent.kind, print_estimate(order), f"{p:.2f}", print_estimate((distance, *far))]
 
 
-def order_text(found: Mapping[str, list[Agent]]) -> str:
+def order_text(by_dataset: Mapping[str, list[Agent]]) -> str:
     """Return a paragraph about the orders of networks that differ between grammars."""
     lines = []
-    for dataset, (reference, *others) in found.items():
+    for dataset, (reference, *others) in by_dataset.items():
         networks = [one for one in others if one.kind == "network" and np.ptp(one.means) > 0]
         values = [tau(one.means, reference.means) for one in networks]
         above = [one.name for one in networks if percentile_interval(taus(one.draws, reference.draws))[0] > 0]
@@ -234,11 +234,11 @@ def _missing(long: pd.DataFrame) -> str:
 # -- page --------------------------------------------------------------------------------------------------------------
 
 
-def draw(found: Mapping[str, list[Agent]]) -> None:
+def draw(by_dataset: Mapping[str, list[Agent]]) -> None:
     """Draw accuracies by grammar: a panel per dataset, a line of marks per agent."""
-    figure, axes = style.panels(list(found), None, (7.0, 4.4), 2, sharey=True)
-    names = [agent.name for agent in next(iter(found.values()))]
-    for ax, (dataset, own) in zip(axes, found.items(), strict=True):
+    figure, axes = style.panels(list(by_dataset), None, (7.0, 4.4), 2, sharey=True)
+    names = [agent.name for agent in next(iter(by_dataset.values()))]
+    for ax, (dataset, own) in zip(axes, by_dataset.items(), strict=True):
         for at, name in enumerate(names):
             agent = next(one for one in own if one.name == name)
             for place, (grammar, look) in enumerate(style.grammar_looks(GRAMMARS).items()):

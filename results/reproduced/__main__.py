@@ -134,12 +134,12 @@ def write(page: Page) -> tuple[Reproduction, pd.DataFrame] | None:
     return done, to_long(done.result.records)
 
 
-def summary(found: list[tuple[Page, Reproduction]]) -> str:
+def summary(reproductions: list[tuple[Page, Reproduction]]) -> str:
     """Return the overview, with a line per table."""
     heads = ["table", "content", "measured", "decided", "agree", "by chance", "verdict"]
     heads += ["if 20 % off", "equivalent", "further away", "mean difference", "icy larger", "left out"]
     lines = [f"| {' | '.join(heads)} |", "|---|---|---:|---:|---:|---:|---|---:|---:|---:|---:|---:|---:|"]
-    for page, done in found:
+    for page, done in reproductions:
         verdict = done.verdict
         name = page.table + "".join(f", {k}={v}" for k, v in page.settings.items())
         counts = [f"{verdict.measured} of {verdict.cells}", verdict.decided, verdict.agree, verdict.by_chance]

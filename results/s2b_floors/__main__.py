@@ -66,11 +66,11 @@ def measure(episodes: int) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*names, "support_sd"]).assign(versions=describe_versions())
 
 
-def page(found: pd.DataFrame) -> str:
+def page(scores: pd.DataFrame) -> str:
     """Return the page."""
     tables = {}
     for schedule in SCHEDULES:
-        of = found[found["schedule"] == schedule]
+        of = scores[scores["schedule"] == schedule]
         wide = of.assign(text=[f"{q:.1f} ± {s:.1f}" for q, s in zip(of["query"], of["query_sd"], strict=True)])
         index = ["values", "shots", "samples"]
         table = wide.pivot(index=index, columns="listener", values="text")[[*DEAF, *HEARING]]
@@ -79,20 +79,20 @@ def page(found: pd.DataFrame) -> str:
         tables[schedule] = markdown_table(["values", "S", "O", *DEAF, *HEARING], rows, range(1, 8))
     return fill_template(
         PAGE,
-        versions=found["versions"].iloc[0],
+        versions=scores["versions"].iloc[0],
         seeds=SEEDS,
-        episodes=found["episodes"].max(),
-        fewer=found["episodes"].min(),
+        episodes=scores["episodes"].max(),
+        fewer=scores["episodes"].min(),
         **tables,
     )
 
 
-def plot(found: pd.DataFrame) -> Any:
+def plot(scores: pd.DataFrame) -> Any:
     """Draw the best listener that ignores all messages, and the published LSTM."""
     lstm = published("metarg22/listener")
     figure, axes = panels(["2 to 3 values", "2 to 5 values"], None, (7.5, 2.8), across=2, sharey=True)
     for ax, values in zip(axes, ("2-3", "2-5"), strict=True):
-        best = found[(found["values"] == values) & found["listener"].isin(DEAF)]
+        best = scores[(scores["values"] == values) & scores["listener"].isin(DEAF)]
         for schedule, group in best.groupby("schedule", sort=False):
             top = group.groupby(["samples", "shots"])["query"].max()
             ax.plot(range(len(top)), top.to_numpy(), marker="o", label=f"never listens, {schedule}")

@@ -87,10 +87,10 @@ def measure(updates: int, share: float) -> pd.DataFrame:
     return pd.DataFrame(rows).assign(versions=describe_versions())
 
 
-def page(found: pd.DataFrame) -> str:
+def page(scores: pd.DataFrame) -> str:
     """Return the page."""
     lines = []
-    for key, part in found.groupby(["speaker", "most", "shots", "samples"], sort=False):
+    for key, part in scores.groupby(["speaker", "most", "shots", "samples"], sort=False):
         speaker, most, shots, samples = key
         spread = [f"{part[name].mean():.2f} ± {part[name].std():.2f}" for name in ("query", "support")]
         nearest = f"{part['nearest'].iloc[0]:.2f}"
@@ -99,10 +99,10 @@ def page(found: pd.DataFrame) -> str:
     about = "; ".join(f"`{name}` says {text}" for name, text in ABOUT.items())
     return fill_template(
         PAGE,
-        versions=found["versions"].iloc[0],
-        listeners=found["seed"].nunique(),
-        updates=found["updates"].iloc[0],
-        seconds=f"{found['seconds'].mean():.0f}",
+        versions=scores["versions"].iloc[0],
+        listeners=scores["seed"].nunique(),
+        updates=scores["updates"].iloc[0],
+        seconds=f"{scores['seconds'].mean():.0f}",
         about=about,
         table=markdown_table(heads, lines, range(2, 8)),
     )

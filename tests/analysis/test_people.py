@@ -13,7 +13,7 @@ from icy.analysis.people import (
     as_printed,
     chance_p,
     cluster_bootstrap,
-    drawn_accuracies,
+    draw_accuracies,
     equivalence_p,
     exact_interval,
     half_width,
@@ -148,12 +148,12 @@ def test_counts_give_the_printed_cells() -> None:
 def test_drawn_persons_have_the_mean_and_the_spread() -> None:
     rng = np.random.default_rng(0)
     for mean, spread in ((0.5, 0.35), (0.2, 0.3), (0.5, 0.29)):
-        drawn = drawn_accuracies(mean, spread, 40_000, 3, rng)
+        drawn = draw_accuracies(mean, spread, 40_000, 3, rng)
         assert drawn.mean() == pytest.approx(mean, abs=0.01)
         assert drawn.std() == pytest.approx(spread, abs=0.01)
     assert set(np.unique(np.round(drawn * 3, 9))) == {0.0, 1.0, 2.0, 3.0}
-    assert drawn_accuracies(0.5, 0.0, 40_000, 3, rng).std() == pytest.approx((0.25 / 3) ** 0.5, abs=0.01)
-    assert (drawn_accuracies(1.0, 0.3, 5, 3, rng) == 1).all()
+    assert draw_accuracies(0.5, 0.0, 40_000, 3, rng).std() == pytest.approx((0.25 / 3) ** 0.5, abs=0.01)
+    assert (draw_accuracies(1.0, 0.3, 5, 3, rng) == 1).all()
 
 
 @pytest.mark.parametrize(("persons", "gap", "power"), [(16, 0.35, 0.70), (48, 0.2, 0.77)])

@@ -18,12 +18,12 @@ from results.findings.data import (
     FEW,
     Table,
     across,
+    correlation_text,
     family_of,
     mean_of,
     over_cells,
     probes,
     quotient_of,
-    shown,
 )
 
 
@@ -101,7 +101,7 @@ def test_orders_of_models_that_were_mostly_cut_are_unknown() -> None:
     assert alike is not None
     assert alike.correlation.value == pytest.approx(1)
     capped = table(values, [(name, "rot") for name in list(values)[:3]])
-    assert shown(across(capped, capped, "perm", "rot")) == "-"
+    assert correlation_text(across(capped, capped, "perm", "rot")) == "-"
     few = table({name: values[name] for name in list(values)[1:]})
     assert across(few, few, "perm", "rot") is None
 
