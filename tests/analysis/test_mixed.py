@@ -133,7 +133,7 @@ def test_cut_runs_make_a_mean_larger() -> None:
     assert mixed_effects(runs, ["model"]).cut == 2
 
 
-def test_a_level_of_which_all_were_cut_has_a_bound() -> None:
+def test_a_level_with_only_cut_runs_has_a_bound() -> None:
     draws = np.random.default_rng(1)
     runs = pd.DataFrame({"model": np.repeat(list("abcdef"), 3), "family": np.repeat(["FC", "RNN", "CNN"], 6)})
     runs = runs.assign(value=np.exp(draws.normal(size=18)), cut=runs["family"].eq("FC"))
@@ -192,7 +192,7 @@ def test_intervals_and_tests_of_variances_are_by_profiles() -> None:
         ({"value": [1, 2, 3], "cell": "aab"}, ["cells"], "Column cells is missing"),
     ],
 )
-def test_what_cannot_be_estimated_is_refused(runs: dict[str, object], random: list[str], match: str) -> None:
+def test_models_that_cannot_be_estimated_are_errors(runs: dict[str, object], random: list[str], match: str) -> None:
     table = pd.DataFrame({name: list(column) for name, column in runs.items()})  # type: ignore[call-overload]
     with pytest.raises((IncompatibleError, InvalidSettingError), match=match):
         mixed_effects(table, random)

@@ -41,7 +41,7 @@ def test_games_of_one_person_go_together() -> None:
     assert by_person.high - by_person.low > 1.8 * (by_game.high - by_game.low)
 
 
-def test_bootstraps_repeat_and_know_what_they_cannot_tell() -> None:
+def test_bootstraps_are_reproducible_and_nan_if_unknown() -> None:
     assert cluster_bootstrap([0, 1, 1]) == cluster_bootstrap([0, 1, 1])
     assert math.isnan(cluster_bootstrap([1, 1], ["a", "a"]).low)
     assert math.isnan(cluster_bootstrap([]).value)
@@ -80,7 +80,7 @@ def test_permutation_tests_hold_their_level() -> None:
     assert np.mean(np.array(p) <= 0.05) < 0.1
 
 
-def test_permutation_tests_that_have_nothing_to_tell() -> None:
+def test_permutation_tests_without_variation() -> None:
     assert permutation_p([1.0, 1.0], [1.0, 1.0], False) == 1.0
     assert math.isnan(permutation_p([1.0], [0.0, 1.0], False))
 

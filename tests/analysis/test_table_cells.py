@@ -94,7 +94,7 @@ def test_ratios_have_a_summary_on_the_log_scale() -> None:
 
 
 @pytest.mark.parametrize(("resolution", "shown"), [(0.5, "~2.00±0.20"), (0.05, "2.00±0.20"), (math.nan, "2.00±0.20")])
-def test_a_ratio_whose_checks_were_coarser_than_its_seeds_vary_says_so(resolution: float, shown: str) -> None:
+def test_a_ratio_with_coarse_evaluations_is_marked(resolution: float, shown: str) -> None:
     cell = ratio_cell(replicates([1.8, 2.0, 2.2]).assign(resolution=resolution), "sd")
     assert cell.text(2) == shown
     assert ratio_cell(replicates([2.0]).assign(resolution=0.5), "sd").text(2) == "2.00"  # one seed has no spread

@@ -47,7 +47,7 @@ def test_models_that_agree_have_a_concordance_of_one() -> None:
     assert bench.concordance(tied) == pytest.approx(1)
 
 
-def test_components_of_variance_are_those_of_their_sources() -> None:
+def test_variance_components_are_estimated() -> None:
     noise = 1e-9 * np.random.default_rng(0).normal(size=(3, 4, 2))
     shares, p = bench.components(noise + np.arange(3.0)[:, None, None])
     assert shares == pytest.approx({"architecture": 1, "cell": 0, "both together": 0, "seed": 0, "rest": 0}, abs=1e-6)
@@ -116,7 +116,7 @@ def test_every_model_of_the_atlas_has_a_family() -> None:
     assert set(probes()["model"].map(family_of)) == set(FAMILIES)
 
 
-def test_models_of_which_seeds_failed_are_left_out() -> None:
+def test_models_with_failed_seeds_are_left_out() -> None:
     for protocol in ("acquire", "budget"):
         long = probes(protocol=protocol)
         assert long.groupby("model")["seed"].nunique().eq(3).all()

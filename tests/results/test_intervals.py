@@ -9,7 +9,7 @@ import pytest
 from results.intervals import __main__ as script
 
 
-def test_intervals_that_hold_the_truth_are_counted_among_those_there_are() -> None:
+def test_coverage_counts_only_tries_with_an_interval() -> None:
     none, wide, off = (math.nan, math.nan), (-1.0, 1.0), (1.0, 2.0)
     assert script.coverage([(0.0, wide)] * 3 + [(0.0, off)]) == "75.0% ± 21.7%"
     assert script.coverage([(0.0, wide)] * 3 + [(0.0, none)]) == "100.0% ± 0.0% (25% without one)"

@@ -14,7 +14,7 @@ from icy.core.errors import StoreError
 from tests.analysis.atlas.helpers import ABOUT, ATLAS, long
 
 
-def test_it_is_kept_whole(tiny: icy.ProbeResult, tiny_folder: Path, tmp_path: Path) -> None:
+def test_an_atlas_is_saved_and_loaded_unchanged(tiny: icy.ProbeResult, tiny_folder: Path, tmp_path: Path) -> None:
     atlas = Atlas.of(tiny.records, "mine")
     again = Atlas.load(atlas.save(tmp_path / "mine.parquet"))
     assert again.about == atlas.about
@@ -33,7 +33,7 @@ def test_it_is_kept_whole(tiny: icy.ProbeResult, tiny_folder: Path, tmp_path: Pa
         Atlas.load(tmp_path / "none.parquet")
 
 
-def test_coverage_says_what_is_missing() -> None:
+def test_coverage_counts_seeds_of_every_model() -> None:
     coverage = (
         Atlas(long({"FC2L": {"concat": 1.0, "rot": 2.0}, "Mine": {"rot": 2.0}}), ABOUT).coverage().set_index("model")
     )

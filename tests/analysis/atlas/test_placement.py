@@ -51,7 +51,7 @@ def test_a_ratio_of_nothing_has_a_place() -> None:
     assert near["distance"].tolist() == pytest.approx([0, math.log2(100) / math.sqrt(2)])
 
 
-def test_only_what_was_measured_alike_is_compared() -> None:
+def test_only_rows_with_the_same_setting_are_compared() -> None:
     other = pd.concat([long(ZOO), long({"E": {"rot": 1.0}}, meanings="5x10")], ignore_index=True)
     placed = Atlas(other, ABOUT).place(long({"New": {"rot": 3.0}}))
     assert placed.ranks["of"].tolist() == [5]

@@ -67,7 +67,7 @@ def test_every_cell_of_an_agent_that_learns_is_planned_once(table: str) -> None:
     assert sorted(planned) == sorted(wanted)
 
 
-def test_what_trains_the_listener_of_the_table() -> None:
+def test_jobs_that_train_the_listener_of_the_table() -> None:
     (part,) = agent_parts("metarg22/listener", published("metarg22/listener"))
     assert part == {
         "core": "LSTM", "learner": "r2d2", "preset": "metarg22", "least": 2, "most": 5, "game": {"compat": "near32"},

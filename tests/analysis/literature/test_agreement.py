@@ -21,7 +21,7 @@ def test_agreement_counts_combined_standard_errors() -> None:
     assert found["within"]
 
 
-def test_runs_without_an_error_are_taken_to_spread_as_the_others() -> None:
+def test_runs_without_an_error_are_assumed_to_spread_as_the_others() -> None:
     columns = {"icy": [0.5, 0.5], "published": [0.6, 0.6], "rounding": [0.0, 0.0]}
     cells = with_distance(
         pd.DataFrame(

@@ -79,6 +79,6 @@ def test_claims_on_results() -> None:
     }  # fmt: skip
 
 
-def test_which_tells_rows_apart() -> None:
+def test_labels_identify_rows() -> None:
     for table in GAMES:
         assert not cells(table).duplicated([*WHICH, "measure"]).any()

@@ -52,7 +52,7 @@ def test_cells_are_judged_by_intervals_of_students_t() -> None:
 
 
 @pytest.mark.parametrize(("runs", "borrowed", "expected"), [(5, True, 0.95), (5, False, 0.9558), (3, False, 0.9649)])
-def test_chance_is_what_it_is(runs: int, borrowed: bool, expected: float) -> None:
+def test_chance_levels(runs: int, borrowed: bool, expected: float) -> None:
     """Of two measurements of one thing without an error in the paper, 5 % of the intervals miss 0; with few runs in
     both, less, as Welch's are wide."""
     random = np.random.default_rng(1)
@@ -120,7 +120,7 @@ def test_equivalence_is_that_of_two_one_sided_tests(icy: float, error: float, fo
     assert cell["equivalence"] == found
 
 
-def test_accuracies_are_equivalent_within_a_share_of_what_is_above_chance() -> None:
+def test_margins_of_accuracies_count_from_chance() -> None:
     margins = [with_distance(accuracies(published=0.5, side=side))["margin"].item() for side in ("sender", "receiver")]
     assert margins == pytest.approx([0.2 * 0.25, 0.2 * 0.4])
     assert with_distance(accuracies(published=0.0, side="pair"))["equivalence"].tolist() == [""]
@@ -166,7 +166,7 @@ def test_agreement_of_wide_intervals_is_weak() -> None:
     assert Verdict.of(cells.assign(combined_error=1e6)).if_off == pytest.approx(9.5, abs=0.01)
 
 
-def test_what_both_cut_say_is_not_agreement() -> None:
+def test_cells_cut_in_both_do_not_agree() -> None:
     wanted = published("icy22/table3").query("model == 'RNNAutoReg:LSTM' and grammar == 'hol'").assign(model="FC2L")
     assert wanted["mean"].item() == 20.08
     (cell,) = judge_cells(long_of({"hol": [20.0] * 5}, "ratio", cut=("hol",)), wanted).to_dict("records")
@@ -253,7 +253,7 @@ def test_a_verdict_allows_for_chance() -> None:
     assert Verdict.of(cells.assign(verdict="missing")).word == "not measured"
 
 
-def test_cells_that_all_lie_somewhat_away_are_not_reproduced() -> None:
+def test_many_small_distances_are_not_reproduced() -> None:
     verdict = Verdict.of(cells_of([2.2] * 15))  # p of 0.09 each
     assert verdict.agree == 15
     assert verdict.together < 0.05
@@ -261,7 +261,7 @@ def test_cells_that_all_lie_somewhat_away_are_not_reproduced() -> None:
     assert "further away than chance allows (Fisher's p" in str(verdict)
 
 
-def test_what_cannot_be_told_counts_neither_for_nor_against() -> None:
+def test_undecided_cells_do_not_count() -> None:
     cut = cells_of([0.0] * 15, verdict="cut in both")
     free = cells_of([0.1, -0.5, 1.0, 0.3, 3.5])
     verdict = Verdict.of(pd.concat([cut, free], ignore_index=True))
@@ -273,7 +273,7 @@ def test_what_cannot_be_told_counts_neither_for_nor_against() -> None:
     assert Verdict.of(pd.concat([cut, free[:4]], ignore_index=True)).word == "too few cells"
 
 
-def test_what_failed_is_not_reproduced() -> None:
+def test_failed_cells_are_not_reproduced() -> None:
     wanted = published("icy22/table3").query("model in ('FC1L', 'FC2L')")
     printed = wanted.query("model == 'FC2L'").set_index("grammar")["mean"]
     good = long_of({str(grammar): [mean - 0.1, mean + 0.1] for grammar, mean in printed.items()}, "ratio")

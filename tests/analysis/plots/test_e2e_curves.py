@@ -56,7 +56,7 @@ def test_it_says_the_setting_the_band_and_the_seeds() -> None:
 
 
 @pytest.mark.slow
-def test_accuracies_near_1_are_told_apart() -> None:
+def test_the_axis_separates_accuracies_near_1() -> None:
     for ax in accuracies(played(lambda share, seed: 0.9 + 0.1 * share)):
         assert place(ax, 1) - place(ax, 0.95) > 0.15
         assert place(ax, 1) - place(ax, 0.99) > 0.05

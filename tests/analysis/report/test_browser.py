@@ -134,7 +134,7 @@ def test_a_cell_says_its_numbers_when_pointed_at(report: Path) -> None:
         assert "seeds" in tip.inner_text()
 
 
-def test_the_curves_of_what_is_pointed_at_are_shown_and_its_numbers_stay(report: Path) -> None:
+def test_pointing_at_a_row_shows_its_curves_and_keeps_its_numbers(report: Path) -> None:
     with opened(report) as page:
         cells = page.locator("#heat-0 .mark-rect.marks path")
         cells.last.hover()
@@ -266,7 +266,7 @@ TOLD = {
 }
 
 
-def test_what_lacks_grammars_of_the_axes_is_named(atlas: Path, tmp_path: Path) -> None:
+def test_rows_without_grammars_of_the_axes_are_counted(atlas: Path, tmp_path: Path) -> None:
     rows = rows_of("sender/FC1L")
     rows[rows["grammar"].isin(["concat", "shufdet"])].to_csv(tmp_path / "few.csv", index=False)
     with opened(atlas) as page:
@@ -291,7 +291,7 @@ def test_a_file_may_be_dropped_anywhere(atlas: Path) -> None:
         page.get_by_text("Placed: sender/FC1L").wait_for()
 
 
-def test_files_that_cannot_be_placed_are_told_so_and_the_earlier_one_stays(atlas: Path, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_placed_shows_an_error_and_the_earlier_file_stays(atlas: Path, tmp_path: Path) -> None:
     files = files_of(tmp_path)
     with opened(atlas) as page:
         for name, told in TOLD.items():
@@ -493,7 +493,7 @@ def test_the_chosen_model_is_named_in_the_picture_and_its_neighbours_are_ringed(
         assert seen == page.locator("#neighbours li").count() + 1
 
 
-def test_words_stand_to_the_left_and_numbers_with_marks_to_the_right(atlas: Path, report: Path) -> None:
+def test_text_is_aligned_left_and_numbers_right(atlas: Path, report: Path) -> None:
     with opened(atlas) as page:
         heads = page.locator("#ranks thead th")
         words = dict(

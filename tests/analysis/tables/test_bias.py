@@ -46,20 +46,20 @@ def test_groups_and_order() -> None:
         bias_table(long(THREE), sort="hol")
 
 
-def test_rows_without_parameters_are_sorted_last_and_by_what_is_shown() -> None:
+def test_rows_without_parameters_are_sorted_last() -> None:
     table = long(THREE, preset="published")
     table["parameters_published"] = table["model"].map({"sender/A": 300, "sender/B": 250})
     assert [labels[1] for labels, _ in bias_table(table, sort="parameters").rows] == ["250", "300", "-"]
     assert [labels[1] for labels, _ in bias_table(table, sort="-parameters").rows] == ["300", "250", "-"]
 
 
-def test_a_frame_keeps_what_was_cut_and_failed() -> None:
+def test_a_dataframe_has_counts_of_cut_and_failed_runs() -> None:
     both = [long({"A": {"rot": [20.0, 20.0]}}, cut=True), long({"A": {"rot": math.nan}}, seed=9, failed=True)]
     frame = bias_table(pd.concat(both, ignore_index=True)).to_dataframe()
     assert frame["rot"].iloc[0].to_dict() == {"mean": 20.0, "spread": 0.0, "seeds": 2, "cut": 2, "failed": 1}
 
 
-def test_what_is_undefined_has_not_failed() -> None:
+def test_undefined_values_are_not_failures() -> None:
     (line,) = bias_table(long({"A": {"rot": [0.5, math.nan]}})).rows
     assert (line[1]["rot"].seeds, line[1]["rot"].failed) == (1, 0)
 
@@ -67,7 +67,7 @@ def test_what_is_undefined_has_not_failed() -> None:
 RATIO = {"protocol": "acquire", "measure": "ratio", "cap": 20.0, "target": 0.8}
 
 
-def test_ratios_stand_on_the_log_scale_below_their_row() -> None:
+def test_log_scale_is_below_rows_of_ratios() -> None:
     part = [
         long({"A": {"concat": [1.0, 1.0], "rot": [2.0, 8.0]}}, **RATIO),
         long({"A": {"hol": [20.0, 20.0]}}, **RATIO),
@@ -130,7 +130,7 @@ def test_under_a_common_budget_cuts_name_it_and_unknown_ends_are_not_marked() ->
     assert any("cut at the cap of 20 or at the budget of 1000 updates" in note for note in bias_table(both).notes)
 
 
-def test_a_row_whose_checks_were_coarser_than_its_seeds_vary_says_so() -> None:
+def test_a_row_with_coarse_evaluations_has_a_note() -> None:
     """Three receivers that stand at a baseline of one check: the ratios are those of the grid."""
     results = long({"CNN": {"rot": [1.0, 1.0], "hol": [8.0, 12.0]}}, **RATIO)
     assert not any("uncertain" in note for note in bias_table(results).notes)
@@ -199,7 +199,7 @@ def test_only_ratios_are_said_to_be_larger_than_a_cap() -> None:
     ("changed", "chances"),
     [({}, ("25%", "20%")), ({"meanings": "5x10"}, ("25%", "10%")), ({"vocab_size": 5}, ("20%", "20%"))],
 )
-def test_a_table_of_both_sides_says_what_their_accuracies_are_of(changed: dict[str, Any], chances: Any) -> None:
+def test_a_note_explains_accuracies_of_both_sides(changed: dict[str, Any], chances: Any) -> None:
     senders = long(THREE, meanings="3x5", vocab_size=4).assign(**changed)
     receivers = senders.assign(model=senders["model"].str.replace("sender", "receiver"), side="receiver")
     (note,) = [note for note in bias_table(pd.concat([senders, receivers])).notes if note.startswith("accuracy is of")]

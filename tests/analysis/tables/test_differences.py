@@ -68,7 +68,7 @@ def test_cut_runs_say_a_bound_or_nothing() -> None:
     assert line["second / first"].startswith("< ×")
 
 
-def test_results_apart_in_a_column_match_if_told_so() -> None:
+def test_results_that_differ_in_a_column_match_with_apart() -> None:
     soft, gumb = ratios({"rot": [1, 2, 3]}, representation="soft"), ratios({"rot": [2, 4, 6]}, representation="gumb")
     with pytest.raises(IncompatibleError, match=r"grammar and seed; they differ in representation\. `icy table"):
         compare(soft, gumb)
@@ -103,7 +103,7 @@ def test_many_seeds_are_counted_by_direction() -> None:
     assert row[heads.index("by seed")] == "5 up, 2 down, 1 equal"
 
 
-def test_the_text_and_the_picture_name_what_was_compared() -> None:
+def test_text_and_picture_name_both_results() -> None:
     one = ratios({"rot": [1, 2, 4], "perm": [1.1, 1.2, 1.3]})
     found = compare(one, one.assign(value=one["value"] * [2.0, 2.1, 2.2, 1, 1, 1]), ("before", "after"))
     text = found.markdown()

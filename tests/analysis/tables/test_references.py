@@ -35,7 +35,7 @@ def test_several_rows_may_have_the_same_partner() -> None:
     assert [cells["rot"].reference.mean for _, cells in table.rows if cells["rot"].reference] == [0.4, 0.4]
 
 
-def test_published_values_stand_beside() -> None:
+def test_published_values_are_next_to_results() -> None:
     mine = long({"FC2L": {"rot": [0.48, 0.49, 0.50], "hol": [0.25, 0.25, 0.26]}}, preset="published")
     table = bias_table(mine, "sem", compare="published")
     cells = table.rows[0][1]
@@ -51,7 +51,7 @@ def test_published_values_stand_beside() -> None:
         bias_table(mine, compare="perkins21/table14b")
 
 
-def test_published_values_stand_beside_their_own_sizes_only() -> None:
+def test_published_values_are_next_to_rows_of_their_sizes_only() -> None:
     both = pd.concat(
         [long({"FC2L": {"rot": [0.48, 0.49]}}, preset="published"), long({"FC2L": {"rot": 5.0}}, meanings="3x10")],
         ignore_index=True,
@@ -80,7 +80,7 @@ def test_differences_are_taken_seed_by_seed() -> None:
         difference_table(long(THREE), long({"D": {"rot": 0.1}}))
 
 
-def test_rows_of_other_results_that_are_alike_cannot_be_told_apart() -> None:
+def test_several_matching_rows_are_an_error() -> None:
     other = pd.concat([long({"A": {"rot": 0.1}}, settings=s, key=s) for s in ("x=1", "x=2")], ignore_index=True)
     with pytest.raises(InvalidSettingError, match="several rows of sender/A"):
         bias_table(long(THREE), compare=other)
@@ -91,7 +91,7 @@ def test_rows_of_other_results_that_are_alike_cannot_be_told_apart() -> None:
     assert beside.mean == 0.3
 
 
-def test_what_cannot_be_compared_is_said() -> None:
+def test_missing_references_have_a_note() -> None:
     nothing = bias_table(long(THREE), compare=long({"D": {"rot": 0.1}}))
     assert nothing.referenced == set()
     assert nothing.notes[-1] == (
