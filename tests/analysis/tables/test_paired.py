@@ -105,7 +105,7 @@ def test_models_that_cannot_be_compared_are_errors() -> None:
         paired_tests(long({"A": {"rot": 0.5}}), "A")
     with pytest.raises(IncompatibleError, match="No two models"):
         paired_tests(long({"A": {"rot": 0.5}}))
-    with pytest.raises(InvalidSettingError, match=r"may be sender/A or sender/B or sender/C"):
+    with pytest.raises(InvalidSettingError, match=r"may mean sender/A or sender/B or sender/C"):
         paired_tests(pilot(), "sender/*")
 
 
