@@ -308,21 +308,21 @@ def test_a_file_that_cannot_be_placed_shows_an_error_and_the_earlier_file_stays(
 def test_a_file_stays_when_another_setting_is_chosen(atlas: Path, tmp_path: Path) -> None:
     files = files_of(tmp_path)
     senders, receivers = len(rows_of("sender/FC1L")), len(rows_of("receiver/CNN"))
-    error = "#told"
+    status = "#told"
     with opened(atlas) as page:
         page.set_input_files("#file", files["both"])
         page.get_by_text("Placed: ").wait_for()
-        assert page.locator(error).inner_text() == (
+        assert page.locator(status).inner_text() == (
             f"Placed: sender/FC1L, of {senders} runs in both.csv, marked *; "
             f"{receivers} runs are under other settings (side receiver)."
         )
         page.get_by_label("Side").select_option("receiver")
-        assert page.locator(error).inner_text().startswith(f"Placed: receiver/CNN, of {receivers} runs in both.csv")
+        assert page.locator(status).inner_text().startswith(f"Placed: receiver/CNN, of {receivers} runs in both.csv")
         assert page.locator("#model h3").first.inner_text() == "receiver/CNN *"
         page.set_input_files("#file", files["receivers"])
         page.get_by_text("in receivers.csv, marked *.").wait_for()
         page.get_by_label("Side").select_option("sender")
-        assert page.locator(error).inner_text() == (
+        assert page.locator(status).inner_text() == (
             f"No run of receivers.csv is placed here: {receivers} runs are under other settings (side receiver)."
         )
         assert page.locator("#all").get_by_text("*").count() == 0
