@@ -1,4 +1,4 @@
-"""Mixed models: results of other programs, censored likelihoods, and what cannot be estimated."""
+"""Mixed models: results of other programs, censored likelihoods, and errors."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_the_probability_of_large_values_is_close_to_that_of_other_methods() -> 
 
 
 def test_a_censored_likelihood_is_that_of_an_integral() -> None:
-    """Four models with three runs each, of which three were cut, integrated over models' effects and the mean."""
+    """Four models with three runs each, three of them cut, integrated over models' effects and the mean."""
     draws = np.random.default_rng(0)
     y = (draws.normal(size=(4, 1)) + 0.5 * draws.normal(size=(4, 3))).ravel()
     cut = y > np.sort(y)[-4]

@@ -126,7 +126,7 @@ def test_half_widths_are_of_the_sample() -> None:
 
 
 def test_counts_give_the_printed_cells() -> None:
-    """Every outcome of the games of a cell, by how many had 1, 2 or 3 right: those that print as the paper's."""
+    """All counts of games with 1, 2 or 3 right answers in a cell that print as in the paper."""
     for row in published("icy22/table2").to_dict("records"):
         games, fitting = row["n"], set()
         for ones in range(games + 1):

@@ -22,7 +22,7 @@ from icy.core.errors import InvalidSettingError
 
 
 def replicates(values: list[float], failed: int = 0, cut: int = 0) -> pd.DataFrame:
-    """Some replicates, of which the first were cut, followed by failed ones."""
+    """Some replicates; the first were cut, and the last failed."""
     good = pd.DataFrame({"value": values, "failed": False, "cut": [i < cut for i in range(len(values))]})
     bad = pd.DataFrame({"value": [math.nan] * failed, "failed": True, "cut": False})
     return pd.concat([good, bad]) if failed else good

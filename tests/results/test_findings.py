@@ -1,4 +1,4 @@
-"""Findings: their statistics, and that the page says what the records show."""
+"""Findings: statistics, and agreement of the page with the records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of people and networks: its orders, and what counts as learned."""
+"""The page of people and networks: orders of grammars, and cells at the target accuracy."""
 
 from __future__ import annotations
 

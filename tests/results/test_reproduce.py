@@ -1,4 +1,4 @@
-"""The script that measures published tables again: what it is asked for, before it trains anything."""
+"""The script that measures published tables again: selection of tables and replicates, without training."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The atlas: how it is kept, what it covers, and the one that is shipped."""
+"""The atlas: saving and loading, coverage, and the shipped atlas."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def test_complete_rows_are_the_first_neighbours() -> None:
 
 
 def test_a_ratio_of_nothing_has_a_place() -> None:
-    """Under the preset `published` what is learnt at the first check takes 0 steps."""
+    """Under the preset `published`, a grammar that is learned by the first evaluation takes 0 steps."""
     zoo = Atlas(long({"Same": {"rot": 0.0, "perm": 1.0}, "Other": {"rot": 1.0, "perm": 1.0}}), ABOUT)
     near = zoo.place(long({"New": {"rot": 0.0, "perm": 1.0}})).neighbours
     assert near["neighbour"].tolist() == ["sender/Same", "sender/Other"]

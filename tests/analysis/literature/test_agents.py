@@ -1,4 +1,4 @@
-"""Published agents: what trains them again, and verdicts on their cells."""
+"""Published agents: jobs that train them again, and verdicts on their cells."""
 
 from __future__ import annotations
 

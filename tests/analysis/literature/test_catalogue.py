@@ -1,4 +1,4 @@
-"""The published tables, against the papers; expected numbers and counts are those of reference/*.md."""
+"""The published tables, against the papers; expected numbers and counts are from reference/*.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What agrees by chance, held against simulations."""
+"""Agreement by chance, compared with simulations."""
 
 from __future__ import annotations
 

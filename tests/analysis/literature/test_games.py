@@ -1,4 +1,4 @@
-"""Published games: their rows, what trains them again, and what they claim."""
+"""Published games: their rows, jobs that train them again, and claims."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ def test_cells_that_all_lie_to_one_side_are_a_drift() -> None:
 
 
 def test_agreement_of_wide_intervals_is_weak() -> None:
-    """Of cells whose interval is as wide as the difference of 20 %, about half would agree if all were so far off."""
+    """If intervals are as wide as the difference of 20 %, about half of the cells agree if all are 20 % off."""
     edge = float(stats.t.ppf(0.975, 4))
     cells = cells_of([0.0] * 10, margin=0.1, combined_error=0.1 / edge)
     assert Verdict.of(cells).if_off == pytest.approx(4.43, abs=0.01)
@@ -195,7 +195,7 @@ def test_a_cell_cut_in_one_never_agrees() -> None:
 
 
 def test_one_seed_reproduces_nothing() -> None:
-    """`icy reproduce icy22/table3 --quick`: FC1L, one seed, of which 5 of 5 cells were once said to agree."""
+    """`icy reproduce icy22/table3 --quick`: FC1L, one seed; once reported as 5 of 5 cells that agree."""
     wanted = published("icy22/table3").query("model == 'FC1L'")
     printed = wanted.set_index("grammar")["mean"]
     quick = long_of({str(g): [min(20.0, m)] for g, m in printed.items()} | {"shufdet": [20.0]}, "ratio").assign(
@@ -211,7 +211,7 @@ def test_one_seed_reproduces_nothing() -> None:
 
 
 def test_ratios_of_a_stopped_run_are_not_judged() -> None:
-    """The seeds that learn fast end first, so that the mean of those is too low."""
+    """Seeds that learn fast end first, so their mean is too low."""
     wanted = published("icy22/table3").query("model == 'FC1L' and grammar in ('perm', 'rot')")
     printed = wanted.set_index("grammar")["mean"]
 

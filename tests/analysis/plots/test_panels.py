@@ -92,7 +92,7 @@ def test_an_error_bar_stays_between_0_and_the_cap() -> None:
 
 
 def often_cut() -> pd.DataFrame:
-    """Noise of which two of three seeds were cut at 20: a mean of 16 with a deviation of 6.9."""
+    """Noise with two of three seeds cut at 20: a mean of 16 with a deviation of 6.9."""
     long = long_of(acquire(seeds=3)).copy()
     noise = long["grammar"].isin(["rot", "proj", "pairsum"])
     value = long["seed"].map({123: 20.0, 124: 20.0, 125: 8.0})

@@ -1,4 +1,4 @@
-"""What all kinds of plots share: axes, long tables, titles, and what they refuse."""
+"""Common behavior of all kinds of plots: axes, long tables, titles, and errors."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def test_receivers_are_measured_by_both_shuffles() -> None:
 
 
 def table_of(rows: dict[str, tuple[float, float]], **more: Any) -> pd.DataFrame:
-    """Models by what they reach on noise and on shufdet."""
+    """Models with their values on noise and on shufdet."""
     values = [(m, g, noise if g != "shufdet" else comp) for m, (noise, comp) in rows.items()
               for g in ("rot", "pairsum", "proj", "shufdet")]  # fmt: skip
     return pd.DataFrame(values, columns=["model", "grammar", "value"]).assign(

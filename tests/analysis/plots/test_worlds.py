@@ -1,4 +1,4 @@
-"""Sample sheets: what is drawn where, and that the cells of a turn say which values a rule demands."""
+"""Sample sheets: positions of images, and colors of the values that a rule demands."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ def test_under_a_common_budget_cuts_name_it_and_unknown_ends_are_not_marked() ->
 
 
 def test_a_row_with_coarse_evaluations_has_a_note() -> None:
-    """Three receivers that stand at a baseline of one check: the ratios are those of the grid."""
+    """Three receivers that learn the baseline by the first evaluation, so the grid determines their ratios."""
     results = long({"CNN": {"rot": [1.0, 1.0], "hol": [8.0, 12.0]}}, **RATIO)
     assert not any("uncertain" in note for note in bias_table(results).notes)
     results["resolution"] = results["grammar"].map({"rot": 0.5, "hol": 0.05})

@@ -1,4 +1,4 @@
-"""Tables of games, beside published rows."""
+"""Tables of games, with published values."""
 
 from __future__ import annotations
 

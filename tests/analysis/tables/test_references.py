@@ -1,4 +1,4 @@
-"""Values beside those of a table: other results, published ones, and differences."""
+"""Reference values in tables: other results, published values, and differences."""
 
 from __future__ import annotations
 
