@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from icy.analysis.literature.verdicts import model_name, shown
+from icy.analysis.literature.verdicts import cells_as_text, model_name
 from icy.config.settings import checks_text
 from icy.core.provenance import circumstances
 from icy.core.text import markdown_table
@@ -91,7 +91,7 @@ def _missing(cells: pd.DataFrame) -> list[str]:
 
 
 def _cell_table(cells: pd.DataFrame, headings: Mapping[str, str]) -> str:
-    table = with_headings(shown(cells), headings)
+    table = with_headings(cells_as_text(cells), headings)
     numbers = [i for i, name in enumerate(table) if name in ("icy", "seeds", "published", "distance")]
     return markdown_table(table, table.to_numpy().tolist(), numbers)
 
@@ -155,21 +155,21 @@ class Reproduction:
         """Every requested cell, with the columns of `icy.analysis.literature.verdicts.COLUMNS`: icy's mean and error,
         the published mean and error, their distance in combined standard errors, the verdict, and the numbers behind
         these."""
-        from icy.analysis.literature.agents import judged_agents
-        from icy.analysis.literature.games import judged_games
-        from icy.analysis.literature.languages import judged_languages
-        from icy.analysis.literature.step_counts import judged_steps
-        from icy.analysis.literature.verdicts import judged
+        from icy.analysis.literature.agents import judge_agents
+        from icy.analysis.literature.games import judge_games
+        from icy.analysis.literature.languages import judge_languages
+        from icy.analysis.literature.step_counts import judge_steps
+        from icy.analysis.literature.verdicts import judge_cells
 
         if self.of_agents:
-            return judged_agents(self.source.id, self.result.to_dataframe(), self.wanted)
+            return judge_agents(self.source.id, self.result.to_dataframe(), self.wanted)
         if self.of_games:
-            return judged_games(self.source.id, self._games(), self.wanted)
+            return judge_games(self.source.id, self._games(), self.wanted)
         if self.of_languages:
-            return judged_languages(self.wanted, self.seeds)
+            return judge_languages(self.wanted, self.seeds)
         if self.of_steps:
-            return judged_steps(self.result.to_dataframe(), self.wanted)
-        return judged(self.result.to_dataframe(), self.wanted)
+            return judge_steps(self.result.to_dataframe(), self.wanted)
+        return judge_cells(self.result.to_dataframe(), self.wanted)
 
     @property
     def verdict(self) -> Verdict:
@@ -205,9 +205,9 @@ class Reproduction:
 
     def shown(self) -> pd.DataFrame:
         """Return every cell as text, with its meaning space where cells differ in it."""
-        from icy.analysis.literature.verdicts import shown
+        from icy.analysis.literature.verdicts import cells_as_text
 
-        table, spaces = with_headings(shown(self.cells), self.headings), self.cells["representation"]
+        table, spaces = with_headings(cells_as_text(self.cells), self.headings), self.cells["representation"]
         return table.assign(meanings=spaces)[["meanings", *table]] if self.of_steps else table
 
     def _games(self) -> pd.DataFrame:

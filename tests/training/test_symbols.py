@@ -70,7 +70,7 @@ def test_a_language_of_one_token(tmp_path: Path, representation: str) -> None:
     restricted = icy.end_to_end("RNNAutoReg:GRU", "RNN1L:GRU", symbols="V", out=tmp_path / "a", progress=False, **given)
     assert restricted.language().messages.max() == 0
     assert restricted.to_dataframe()["settings"][0] == "symbols=V"
-    assert "agents can say the V tokens, and not the start symbol" in restricted.table()
+    assert "agents can say the V tokens, but not the start symbol" in restricted.table()
     usual = icy.end_to_end("RNNAutoReg:GRU", "RNN1L:GRU", out=tmp_path / "b", progress=False, **given)
     assert "agents can say 2 symbols: 1 tokens and the start symbol (number 1); --symbols V excludes" in usual.table()
 

@@ -59,7 +59,7 @@ def test_the_exit_code_says_whether_anything_differs(folder: Path, other: str, c
 def test_a_missing_run_is_a_difference(folder: Path) -> None:
     table(BEFORE).iloc[:-1].to_parquet("fewer.parquet")
     shown = run("before.parquet", "fewer.parquet", "--exit-code", code=1)
-    assert "Without a counterpart that ended well: 1 of before.parquet." in shown.stdout
+    assert "Runs without a counterpart that finished without failure: 1 of before.parquet." in shown.stdout
 
 
 @pytest.mark.slow

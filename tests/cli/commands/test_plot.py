@@ -103,7 +103,7 @@ def test_the_style_of_papers_is_a_vector_figure_with_its_text_for_the_caption(fo
         (["heat", "nothing"], 1, "The file or folder nothing does not exist"),
         (["heat", "nothing.csv"], 1, "The file nothing.csv does not exist"),
         (["heat", "saved.json", "broken.parquet"], 1, "broken.parquet cannot be read as a table"),
-        (["curves", "results.csv"], 2, "give the results folder"),
+        (["curves", "results.csv"], 2, "use the results folder"),
         (["ratios", "bias"], 2, "no acquisition ratios"),
         (["bars", "negative.csv"], 2, "is -1, a ratio below 0"),
         (["tradeoff", "infinite.csv"], 2, "is inf, infinite"),
@@ -153,7 +153,7 @@ def test_end_to_end_curves_from_the_command(folder: Path) -> None:
     with pytest.raises(InvalidSettingError, match="3 panels"):
         plots.e2e(ProbeResult.load("pairs"), axes=Figure().subplots())
     icy.end_to_end("FC2L", "RNN1L:GRU", steps=20, report_every=10, out="pairs", preset="published", **sizes)
-    with pytest.raises(InvalidSettingError, match="needs the readings of every check"):
+    with pytest.raises(InvalidSettingError, match="needs every evaluation of training"):
         plots.e2e(ProbeResult.load("pairs").to_dataframe())
     heat = plots.heat(ProbeResult.load("pairs").to_dataframe().assign(value=0.1, end_to_end_accuracy=0.9))
     assert {text.get_text() for text in heat.axes[0].texts} == {"0.90"}  # not how well the sender knows the language

@@ -115,7 +115,7 @@ def test_the_lines_on_the_log_scale_can_be_left_out(tmp_path: Path) -> None:
         (["--sort", "hol"], "There is no hol in these results"),
         (["--by", "models"], "No column to group by is called 'models'"),
         (["--compare", "perkins21/table99"], "No table or figure of Perkins21 is called"),
-        (["--diff", "nowhere"], "There is no file or folder nowhere"),
+        (["--diff", "nowhere"], "'nowhere' is not a file, a folder or a model"),
         (["--diff", "x", "--compare", "published"], "give one of the two"),
         (["--save", "t.doc"], "not as 't.doc'"),
         (["-m", "GRU"], "No model in these results is called 'GRU'"),

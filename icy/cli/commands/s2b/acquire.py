@@ -141,4 +141,4 @@ def _print_acquired(
     ]
     if beside:
         notes.append("MetaRG24: published, of pairs that learned both sides; ± standard deviation over 3 seeds")
-    print_table(evaluation_table(means, labels, spread, notes, beside=beside, title="ease of acquisition"), format_)
+    print_table(evaluation_table(means, labels, spread, notes, further=beside, title="ease of acquisition"), format_)
