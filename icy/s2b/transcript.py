@@ -19,7 +19,7 @@ SIZE, LINES = (800, 360), 14  # width and height of a picture, and the number of
 
 
 class Transcript:
-    """A transcript of the first episode of a game: what the players see, say, hear and decide.
+    """A transcript of a game's first episode: the stimuli, messages and decisions of the players.
 
     Args:
         game: the game.
@@ -78,7 +78,8 @@ class Transcript:
 
     def _decided(self, turn: Turn, decision: int) -> None:
         right = "right" if bool(turn.correct[0]) else "wrong"
-        # Without feedback the game is at its next one by now, except at the end, so the right answer is not known here.
+        # Without feedback the next game has begun, except at the end of the episode, so the right answer is unknown
+        # here.
         if right == "wrong" and (self.game.settings.feedback or bool(turn.done[0])):
             right = f"wrong, it was {answer(int(self.game.answer[0]), self.game.settings)}"
         said = answer(decision, self.game.settings)

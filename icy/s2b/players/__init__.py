@@ -3,30 +3,30 @@
 from icy.core.register import register_listener, register_speaker
 
 _SPEAKERS = {
-    "posdis": ("PosdisSpeaker", "A token per dimension, at its position: the value.", "MetaRG24, Posdis-Speaker"),
-    "bosdis": ("BosdisSpeaker", "A token of its own for every value, in an order that means nothing.", "icy"),
-    "holistic": ("HolisticSpeaker", "A sentence of its own for every meaning, drawn anew in every episode.", "icy"),
-    "digital": ("DigitalSpeaker", "The cheating language: in which of V equal parts each number lies.", "MetaRG22"),
+    "posdis": ("PosdisSpeaker", "One token per dimension, at its position, for the value.", "MetaRG24, Posdis-Speaker"),
+    "bosdis": ("BosdisSpeaker", "One token per value of any dimension; their order has no meaning.", "icy"),
+    "holistic": ("HolisticSpeaker", "One random sentence per meaning, drawn again in every episode.", "icy"),
+    "digital": ("DigitalSpeaker", "The cheating language: the part of [-1, 1] with each number, out of V.", "MetaRG22"),
     "random": ("RandomSpeaker", "Random tokens.", "icy"),
 }
 _LISTENERS = {
     "binding": (
         "binding:BindingListener",
-        "Binds tokens to numbers by memory and inference alone.",
+        "Binds tokens to numbers by memory and inference, without learning.",
         "icy",
     ),
-    "nearest": ("nearest:NearestListener", "Takes a number for the value of the nearest one heard of so far.", "icy"),
+    "nearest": ("nearest:NearestListener", "Reads a number as the value of the nearest one described so far.", "icy"),
     "oracle": ("listeners:OracleListener", "Knows all meanings, and is always right.", "icy"),
-    "posdis": ("listeners:PosdisListener", "Reads the posdis speaker, unpermuted; never says none.", "MetaRG24"),
+    "posdis": ("listeners:PosdisListener", "Reads the posdis speaker, unpermuted; never answers none.", "MetaRG24"),
     "digital": ("listeners:DigitalListener", "Reads the cheating language, unpermuted.", "MetaRG22"),
-    "always-no": ("listeners:AlwaysNo", "Always says that the target's meaning is not there.", "icy"),
-    "novelty": ("deaf:NoveltyListener", "Never listens: no to a stimulus that it was shown before.", "icy"),
+    "always-no": ("listeners:AlwaysNo", "Always answers that the target's meaning is not there.", "icy"),
+    "novelty": ("deaf:NoveltyListener", "Never listens: answers no to a stimulus that it has seen before.", "icy"),
     "novelty-meaning": (
         "deaf:MeaningNoveltyListener",
-        "Never listens: no to a meaning that it was shown before.",
+        "Never listens: answers no to a meaning that it has seen before.",
         "icy",
     ),
-    "order": ("deaf:OrderListener", "Never listens: yes to the meaning that comes next by index.", "icy"),
+    "order": ("deaf:OrderListener", "Never listens: answers yes to the meaning that is next by index.", "icy"),
     "random": ("listeners:RandomListener", "Decides at random.", "icy"),
 }
 

@@ -22,15 +22,15 @@ Numbers = Float64[Reals, "some dimension"]
 Tokens = Int64[Wholes, "some dimension"]
 
 UNLIKELY = -30.0  # log-likelihood of a fault: a section with two tokens, or with more numbers than samples
-NARROW, PLACES = 6, 12  # numbers of standard deviations and of means that evidence is averaged over
+NARROW, PLACES = 6, 12  # numbers of standard deviations and of means that the evidence averages over
 
 
 class BindingListener(Decider):
     """Remembers which numbers came with which token, infers how many values there are, and decides by likelihood.
 
     It knows how stimuli are drawn, and that each position of a message is about one dimension, so it is a reference for
-    speakers of such languages. It does not know the meanings, the numbers of values or the vocabulary of the episode.
-    It does not use that a stimulus has the same sample in all dimensions, nor the order in which targets are drawn.
+    speakers of these languages. It does not know the meanings, the numbers of values or the vocabulary of the episode.
+    It does not use the order of targets, or the fact that a stimulus has the same sample in all dimensions.
     """
 
     def begin(self, seat: Seat) -> None:
@@ -51,7 +51,7 @@ class BindingListener(Decider):
         self.own: Reals = np.zeros((seat.episodes, settings.slots, settings.dimensions))
 
     def acting(self, seen: Seen) -> Action:
-        """Listen, remember what is shown at the end of a game, and decide."""
+        """Listen, remember the stimuli shown at the end of a game, and decide."""
         settings = self.seat.settings
         self.memory.forget(np.flatnonzero(seen.fresh))
         if not settings.feedback:
@@ -68,7 +68,7 @@ class BindingListener(Decider):
         return Action(decision=decision)
 
     def _learn_from_success(self, seen: Seen) -> None:
-        """Remember the stimuli of right choices, where games do not end by showing the target."""
+        """Remember the stimuli of right choices, where games do not show the target at their end."""
         settings = self.seat.settings
         chosen = (self.last_decision < settings.slots) & (seen.round == 0) & (seen.result == SUCCESS) & ~seen.fresh
         rows = np.flatnonzero(chosen)
@@ -89,7 +89,7 @@ class BindingListener(Decider):
 
 
 class Memory:
-    """What has been seen and heard in every dimension of some episodes, under every hypothesis.
+    """Numbers and tokens of every dimension of some episodes, under every hypothesis.
 
     Axes: B episodes, N dimensions, D hypotheses (numbers of values), at most S sections, V tokens.
     """
@@ -100,14 +100,14 @@ class Memory:
         self.counts, self.samples = counts, samples
         most, hypotheses = int(counts[-1]), len(counts)
         shape = episodes, dimensions, hypotheses
-        self.numbers = np.full((episodes, dimensions, most * samples), np.nan)  # the different numbers seen
-        self.seen = np.zeros((episodes, dimensions), dtype=np.int64)  # how many different numbers
+        self.numbers = np.full((episodes, dimensions, most * samples), np.nan)  # the different numbers so far
+        self.seen = np.zeros((episodes, dimensions), dtype=np.int64)  # count of different numbers
         self.sums = np.zeros((*shape, most, 3))  # per section: count, sum and sum of squares of its numbers
         self.evidence = np.zeros((*shape, most))  # log-density of a section's numbers
         self.faults = np.zeros(shape)  # contradictions of a hypothesis
         self.picked = np.zeros((episodes, dimensions))  # targets shown, each with one of d values
-        self.owner = np.zeros((*shape, most), dtype=np.int64)  # token of a section; 0 if not known
-        self.section = np.full((*shape, vocab_size + 1), -1)  # section of a token; -1 if not known
+        self.owner = np.zeros((*shape, most), dtype=np.int64)  # token of a section; 0 if unknown
+        self.section = np.full((*shape, vocab_size + 1), -1)  # section of a token; -1 if unknown
         self.blank = {n: v.flat[0] for n, v in vars(self).items() if isinstance(v, np.ndarray) and n != "counts"}
 
     def forget(self, rows: Rows) -> None:
@@ -117,7 +117,7 @@ class Memory:
                 getattr(self, name)[rows] = value
 
     def see(self, rows: Rows, numbers: Numbers) -> None:
-        """Remember numbers [n, N] seen in some episodes [n]; those seen before add nothing."""
+        """Remember numbers [n, N] seen in some episodes [n]; repeated numbers have no effect."""
         fresh = ~(self.numbers[rows] == numbers[..., None]).any(-1)
         which, dimension = np.nonzero(fresh)
         b, x = rows[which], numbers[which, dimension]
@@ -133,7 +133,7 @@ class Memory:
         self.evidence[at] = evidence(sums)
 
     def bind(self, rows: Rows, numbers: Numbers, tokens: Tokens) -> None:
-        """Remember that tokens [n, N] stood for numbers [n, N]."""
+        """Remember that tokens [n, N] describe numbers [n, N]."""
         if not len(rows):
             return
         self.see(rows, numbers)
@@ -149,7 +149,7 @@ class Memory:
         self.section[(*at, tokens[..., None])] = np.where(heard, section, -1)
 
     def ratio(self, rows: Rows, numbers: Numbers, tokens: Tokens) -> Float64[Reals, " some"]:
-        """Return the likelihood ratio of stimuli [n, N] having the meaning of tokens [n, N], against any other: [n]."""
+        """Return the likelihood ratio that stimuli [n, N] have the meaning of tokens [n, N], not any other: [n]."""
         weights = self._weights(rows)
         meant = self._meant(rows, numbers, tokens)
         same = (weights * meant).sum(-1).prod(-1)
@@ -173,7 +173,7 @@ class Memory:
         return found
 
     def _meant(self, rows: Wholes, numbers: Reals, tokens: Wholes) -> Reals:
-        """Return how probably tokens mean the sections that numbers lie in, under every hypothesis, [n, N, D]."""
+        """Return the probability that tokens mean the sections of numbers, under every hypothesis, [n, N, D]."""
         section, _ = self._sections(numbers)
         at = rows[:, None, None], np.arange(numbers.shape[1])[:, None], np.arange(len(self.counts))
         known = self.section[(*at, tokens[..., None])]
@@ -191,7 +191,7 @@ class Memory:
 
 
 def _grid() -> tuple[Reals, Reals]:
-    """Return a grid of standard deviations and means that a value's density may have, in a section from 0 to 1."""
+    """Return a grid of the possible standard deviations and means of a value's density in a section from 0 to 1."""
     deviation = (1 + (np.arange(NARROW) + 0.5) / NARROW) / (2 * WIDEST)
     place = (np.arange(PLACES) + 0.5) / PLACES
     mean = SAFE * deviation[:, None] + place * (1 - 2 * SAFE * deviation[:, None])

@@ -1,6 +1,6 @@
-"""Listeners that never listen: what a schedule gives away without a word.
+"""Listeners that never listen: they measure how much a schedule reveals without any message.
 
-A score says something about communication only above theirs.
+A score measures communication only where it is higher than theirs.
 """
 
 from dataclasses import replace
@@ -26,16 +26,16 @@ Sizes = Int64[Wholes, "some dimension"]  # number of values of each dimension
 
 
 class NoveltyListener(Decider):
-    """Chooses the first stimulus that it was not shown before at the end of a game; "none" if there is none."""
+    """Chooses the first stimulus that it has not seen at the end of an earlier game; "none" if there is none."""
 
     def begin(self, seat: Seat) -> None:
-        """Take a seat; games must end by showing the target."""
+        """Take a seat; games must show the target at their end."""
         super().begin(seat)
         _require_feedback(seat)
         self.before: list[set[bytes]] = [set() for _ in range(seat.episodes)]
 
     def acting(self, seen: Seen) -> Action:
-        """Decide, and remember what the speaker saw."""
+        """Decide, and remember the stimuli of the speaker."""
         for episode in np.flatnonzero(seen.fresh):
             self.before[episode].clear()
         decision = np.where(seen.may_decide, self.decide(seen), 0)
@@ -44,7 +44,7 @@ class NoveltyListener(Decider):
         return Action(decision=decision)
 
     def decide(self, seen: Seen) -> Decisions:
-        """Return the first slot that is new, or "none"."""
+        """Return the first slot with a new stimulus, or "none"."""
         new = np.zeros(seen.stimulus.shape[:2], dtype=bool)
         for episode in np.flatnonzero(seen.may_decide):
             new[episode] = [stimulus.tobytes() not in self.before[episode] for stimulus in seen.stimulus[episode]]
@@ -52,34 +52,34 @@ class NoveltyListener(Decider):
 
 
 class ValuesListener(BindingListener):
-    """Base class of listeners that infer the values of stimuli, as `binding` does, from numbers alone.
+    """Base class of listeners that infer the values of stimuli, as `binding` does, from the numbers alone.
 
     A subclass implements `chosen`.
     """
 
     def begin(self, seat: Seat) -> None:
-        """Take a seat; games must end by showing the target."""
+        """Take a seat; games must show the target at their end."""
         super().begin(seat)
         _require_feedback(seat)
 
     def acting(self, seen: Seen) -> Action:
-        """Act as `binding` does on silence."""
+        """Act as `binding` does when it hears nothing."""
         return super().acting(replace(seen, message=np.zeros_like(seen.message)))
 
     def chosen(self, rows: Rows, meanings: OfSlots, sizes: Sizes) -> Chosen:
-        """Return which slots may be chosen in some episodes [n].
+        """Return whether each slot may be chosen, in some episodes [n].
 
         Args:
             rows: the episodes.
-            meanings: number of the meaning inferred of each slot.
-            sizes: number of values inferred of each dimension, [n, N].
+            meanings: number of the inferred meaning of each slot.
+            sizes: inferred number of values of each dimension, [n, N].
         """
         raise NotImplementedError
 
     def meanings(
         self, numbers: Float64[Reals, "some stimulus dimension"], sizes: Sizes
     ) -> Int64[Wholes, "some stimulus"]:
-        """Return the numbers of the meanings [n, slots] of numbers [n, slots, N] in spaces of these sizes [n, N]."""
+        """Return the numbers of the meanings [n, slots] of stimuli [n, slots, N], in spaces of sizes [n, N]."""
         values = np.clip((numbers + 1) / 2 * sizes[:, None], 0, sizes[:, None] - 1).astype(np.int64)
         return meaning_numbers(values, self.seat.settings.most)
 
@@ -91,17 +91,17 @@ class ValuesListener(BindingListener):
 
 
 class MeaningNoveltyListener(ValuesListener):
-    """Chooses the first stimulus whose meaning, as inferred, it was not shown before; "none" if there is none."""
+    """Chooses the first stimulus with an inferred meaning that it has not seen before; "none" if there is none."""
 
     def begin(self, seat: Seat) -> None:
         """Take a seat; see `ValuesListener`."""
         super().begin(seat)
         self.shown: list[list[Reals]] = [[] for _ in range(seat.episodes)]
-        self.known: list[set[int]] = [set() for _ in range(seat.episodes)]  # meanings of these, by the sizes below
+        self.known: list[set[int]] = [set() for _ in range(seat.episodes)]  # the meanings so far, under the sizes below
         self.by = np.zeros((seat.episodes, seat.settings.dimensions), dtype=np.int64)
 
     def acting(self, seen: Seen) -> Action:
-        """Act, and remember what the speaker saw."""
+        """Act, and remember the stimuli of the speaker."""
         for episode in np.flatnonzero(seen.fresh).tolist():
             self.shown[episode], self.known[episode] = [], set()
         action = super().acting(seen)
@@ -114,7 +114,7 @@ class MeaningNoveltyListener(ValuesListener):
     def chosen(self, rows: Rows, meanings: OfSlots, sizes: Sizes) -> Chosen:
         """Return the slots with a new meaning."""
         for episode, size in zip(rows.tolist(), sizes, strict=True):
-            if (self.by[episode] != size).any():  # it now takes what was shown for something else
+            if (self.by[episode] != size).any():  # the earlier stimuli now have other meanings
                 self.by[episode], self.known[episode] = size, set()
                 self._learn(episode, self.shown[episode])
         return np.array([[m not in self.known[e] for m in of] for e, of in zip(rows, meanings.tolist(), strict=True)])
@@ -125,9 +125,9 @@ class MeaningNoveltyListener(ValuesListener):
 
 
 class OrderListener(ValuesListener):
-    """Counts the games of the query, and chooses the stimulus whose meaning comes next by index; "none" if none does.
+    """Counts the games of the query, and chooses the stimulus with the next meaning by index; "none" if none has it.
 
-    It infers the values from numbers alone, and knows which meanings the query has.
+    It infers the values from the numbers alone, and knows the meanings of the query.
     """
 
     def begin(self, seat: Seat) -> None:
@@ -142,7 +142,7 @@ class OrderListener(ValuesListener):
         return super().acting(seen)
 
     def chosen(self, rows: Rows, meanings: OfSlots, sizes: Sizes) -> Chosen:
-        """Return the slots with the meaning that is next."""
+        """Return the slots with the next meaning."""
         settings = self.seat.settings
         spaces = Spaces(sizes, settings.most)
         in_query = spaces.valid & query_meanings(spaces, settings.threshold)
@@ -154,17 +154,17 @@ class OrderListener(ValuesListener):
 
 def _require_feedback(seat: Seat) -> None:
     if not seat.settings.feedback:
-        raise IncompatibleError("What was shown before is seen at the end of a game; this one has no feedback.")
+        raise IncompatibleError("This listener sees earlier stimuli at the end of games; this game has no feedback.")
 
 
 def _first(which: Chosen, settings: GameSettings) -> Decisions:
-    """Return the first of the slots that may be chosen; where none may, "none", or the first if it cannot be said."""
+    """Return the first slot that may be chosen. If there is none, return "none", or slot 0 if no answer says so."""
     first: Wholes = which.argmax(1)
     return np.where(which.any(1), first, settings.slots) if settings.descriptive else first
 
 
 class Deaf(Player):
-    """The deaf twin of a listener: the same player, given no messages.
+    """A listener that gets no messages: the same player without them.
 
     Args:
         player: the listener.
@@ -180,5 +180,5 @@ class Deaf(Player):
         self.player.begin(seat)
 
     def acting(self, seen: Seen) -> Action:
-        """Act as the player does on silence."""
+        """Act as the player does when it hears nothing."""
         return self.player.act(replace(seen, message=np.zeros_like(seen.message)))

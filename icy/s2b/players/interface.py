@@ -22,13 +22,13 @@ Sentences = Int64[Wholes, "stimulus length"]
 
 @dataclass(frozen=True, eq=False)
 class Seat:
-    """What a player is given before it plays.
+    """The game, random numbers and batch size that a player gets before it plays.
 
     Attributes:
         settings: settings of the game.
-        episodes: number of episodes it plays at once, B.
-        streams: random numbers of its own for every episode.
-        game: the game itself, with its latents, for privileged players only; its arrays are of NumPy in any case.
+        episodes: number of episodes that it plays at once, B.
+        streams: the player's own random numbers for every episode.
+        game: the game itself, with its latents, for privileged players only; its arrays are always NumPy arrays.
     """
 
     settings: GameSettings
@@ -53,17 +53,17 @@ class Action:
 class Player:
     """Base class of speakers and listeners.
 
-    A player implements `acting`; a speaker whose language is to be probed also implements `utter`.
+    A player implements `acting`. A speaker also implements `utter` if its language is to be probed.
 
     Attributes:
-        privileged: whether the player is given the game and its latents, as `Seat.game`.
+        privileged: whether the player gets the game and its latents, as `Seat.game`.
     """
 
     privileged = False
     steps = 0  # steps played since the last `begin`
 
     def begin(self, seat: Seat) -> None:
-        """Take a seat; called before the first observation of every batch of episodes, and of new seeds.
+        """Take a seat; called before the first observation of every batch of episodes, and after a reset to new seeds.
 
         Raises:
             IncompatibleError: the player cannot play this game.
@@ -72,11 +72,11 @@ class Player:
         self.steps = 0
 
     def act(self, seen: Seen) -> Action:
-        """Act on an observation; called at every step until all episodes of the batch are over."""
+        """Act on an observation; called at every step until all episodes of the batch have ended."""
         self.steps += 1
         found = self.acting(on_cpu(seen))
         if not isinstance(found, Action):
-            raise PluginError(f"{type(self).__name__}.acting answers with an Action, not with {type(found).__name__}.")
+            raise PluginError(f"{type(self).__name__}.acting must return an Action, not {type(found).__name__}.")
         return found
 
     def acting(self, seen: Seen) -> Action:
@@ -84,7 +84,7 @@ class Player:
         raise NotImplementedError
 
     def utter(self, stimuli: Stimuli, meanings: Meanings, episode: int) -> Sentences:
-        """Return what a speaker would say now of stimuli of one episode, [n, tokens], without changing its state.
+        """Return a speaker's messages about stimuli of one episode, [n, tokens], without changing its state.
 
         Args:
             stimuli: the stimuli, [n, W].
@@ -94,18 +94,18 @@ class Player:
         Raises:
             IncompatibleError: the speaker does not support this.
         """
-        raise IncompatibleError(f"{type(self).__name__} has no `utter`, so its language cannot be probed.")
+        raise IncompatibleError(f"{type(self).__name__} does not implement `utter`, so its language cannot be probed.")
 
     @property
     def game(self) -> BatchedGame:
         """The game, for privileged players."""
         if self.seat.game is None:
-            raise IcyError(f"{type(self).__name__} is privileged and must be given the game.")
+            raise IcyError(f"{type(self).__name__} is privileged: its seat must include the game.")
         return self.seat.game
 
 
 class GameOnCpu:
-    """A game on a torch device, as privileged players know games: what they ask it for comes in arrays of NumPy."""
+    """A game on a torch device for privileged players: every array that they read from it is a NumPy array."""
 
     device = None
 
@@ -113,19 +113,19 @@ class GameOnCpu:
         self._game = game
 
     def __getattr__(self, name: str) -> Any:
-        """Return what the game has by this name."""
-        if name.startswith("_"):  # also while it is copied, when it has no game yet
+        """Return the game's attribute of this name."""
+        if name.startswith("_"):  # also during a copy, which has no game yet
             raise AttributeError(name)
         found = getattr(self._game, name)
         return (lambda *given: on_cpu(found(*given))) if callable(found) else on_cpu(found)
 
     def cpu(self, array: Array) -> Any:
-        """Return an array of NumPy as it is."""
+        """Return a NumPy array unchanged."""
         return array
 
 
 def on_cpu(thing: Any) -> Any:
-    """Return a tensor, or a dataclass of tensors, with arrays of NumPy in their place; anything else as it is."""
+    """Convert a tensor, or the tensors of a dataclass, to NumPy; return anything else unchanged."""
     if hasattr(thing, "cpu") and hasattr(thing, "numpy"):
         return thing.cpu().numpy()
     if is_dataclass(thing) and not isinstance(thing, (type, GameSettings)):
@@ -136,16 +136,16 @@ def on_cpu(thing: Any) -> Any:
 
 
 def seated(player: str | Player, role: str, game: BatchedGame) -> Player:
-    """Create a player by name, or take it as it is, and seat it at a game.
+    """Create a player by name, or take a `Player`, and seat it at a game.
 
     Raises:
-        UnknownNameError: no player in that role has this name.
+        UnknownNameError: no player of this role has this name.
         InvalidSettingError: not a name or a player.
         IncompatibleError: the player cannot play this game.
     """
     made: Player = registry.get(player, role).create() if isinstance(player, str) else player
     if not isinstance(made, Player):
-        raise InvalidSettingError(f"A {role} is the name of a player, or an icy.s2b.Player; not {quoted(made)}.")
+        raise InvalidSettingError(f"A {role} must be the name of a player or an icy.s2b.Player, not {quoted(made)}.")
     streams = EpisodeStreams.of_seeds(game.seeds).within("player", role)
     own = game if game.device is None else cast(BatchedGame, GameOnCpu(game))
     made.begin(Seat(game.settings, game.episodes, streams, own if made.privileged else None))

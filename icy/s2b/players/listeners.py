@@ -25,12 +25,12 @@ class Decider(Player):
         raise NotImplementedError
 
     def acting(self, seen: Seen) -> Action:
-        """Listen, and decide where a decision is asked for."""
+        """Listen, and decide where a decision counts."""
         self.hear(seen)
         return Action(decision=np.where(seen.may_decide, self.decide(seen), 0))
 
     def hear(self, seen: Seen) -> None:
-        """Append the message of this round to those of the game."""
+        """Append this round's message to the messages of the game."""
         settings = self.seat.settings
         self.words[seen.round == 0] = 0
         for place in range(settings.rounds):
@@ -48,7 +48,7 @@ class Decider(Player):
         return found
 
     def sentence(self) -> Int64[Wholes, "batch dimension={self.seat.settings.dimensions}"]:
-        """Return the token for each dimension, [B, N], from one message, or several that each begin one token later."""
+        """Return the token for each dimension, [B, N], from one message, or from several that each add one token."""
         settings = self.seat.settings
         if settings.length >= settings.dimensions:
             return self.words[:, : settings.dimensions]
@@ -58,7 +58,7 @@ class Decider(Player):
 
 
 class PosdisListener(Decider):
-    """Chooses the stimulus with most values as the posdis speaker would say them, unpermuted; never says "none"."""
+    """Chooses the stimulus that agrees most with the posdis language, unpermuted; never answers "none"."""
 
     privileged = True
 
@@ -89,13 +89,13 @@ class RandomListener(Decider):
 
 
 class AlwaysNo(Decider):
-    """Always says that the target's meaning is not there."""
+    """Always answers that the target's meaning is not there."""
 
     def begin(self, seat: Seat) -> None:
         """Take a seat; the game must be descriptive."""
         super().begin(seat)
         if not seat.settings.descriptive:
-            raise IncompatibleError("In a game that is not descriptive nobody can answer that the target is not there.")
+            raise IncompatibleError("Only a descriptive game has the answer that the target is not there.")
 
     def decide(self, seen: Seen) -> Decisions:
         """Return K + 1, "none"."""

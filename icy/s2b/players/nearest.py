@@ -11,15 +11,15 @@ from .listeners import Decider
 
 
 class NearestListener(Decider):
-    """Reads each number as the value of the nearest number heard of so far, whatever the sections are.
+    """Reads each number as the value of the nearest number described so far, and ignores the sections.
 
-    In every dimension it remembers which numbers were shown at the end of a game with which token. A stimulus has the
-    target's meaning if in every dimension the nearest number came with the token that is heard; a token that was never
-    heard before stands for a number that was never seen before.
+    In every dimension it remembers the numbers shown at the end of games and their tokens. A stimulus has the target's
+    meaning if in every dimension the token of the nearest number is the token that is heard. A token that was never
+    heard before means a number that was never seen before.
     """
 
     def begin(self, seat: Seat) -> None:
-        """Take a seat; messages must have a token per dimension, and games must end by showing the target."""
+        """Take a seat; messages must have a token per dimension, and games must show the target at their end."""
         super().begin(seat)
         settings = seat.settings
         if not settings.feedback or settings.reach < settings.dimensions:
@@ -30,7 +30,7 @@ class NearestListener(Decider):
         self.tokens = np.zeros((seat.episodes, 0, settings.dimensions), dtype=np.int64)
 
     def acting(self, seen: Seen) -> Action:
-        """Listen, remember what is shown at the end of a game, and decide."""
+        """Listen, remember the stimuli shown at the end of a game, and decide."""
         if seen.fresh.any():
             self.numbers[seen.fresh] = np.nan
             used = ~np.isnan(self.numbers).all((0, 2))
@@ -54,7 +54,7 @@ class NearestListener(Decider):
         return np.where(total.max(1) == settings.dimensions, best, settings.slots) if settings.descriptive else best
 
     def _agrees(self, numbers: np.ndarray, heard: Wholes, known: np.ndarray) -> np.ndarray:
-        """Return in which dimensions the nearest number came with the token that is heard, [B, N]."""
+        """Return the dimensions in which the nearest number has the token that is heard, [B, N]."""
         if not self.numbers.shape[1]:
             return ~known
         distance = np.nan_to_num(np.abs(self.numbers - numbers[:, None]), nan=np.inf)

@@ -1,7 +1,7 @@
 """Speakers without learning.
 
-Most of them are privileged: they are given the meanings that learning players have to infer, and say them in a language
-whose structure is known.
+Most of them are privileged: they get the meanings that learning players have to infer, and say them in a language with
+a known structure.
 """
 
 from typing import Any
@@ -24,8 +24,8 @@ from .interface import Action, Meanings, Player, Seat, Sentences, Stimuli
 class LanguageSpeaker(Player):
     """Base class of speakers that say the target's meaning in a language; a subclass implements `say`.
 
-    If a message is too short for a sentence, round r says the tokens from r on: N rounds of one token say a sentence of
-    N.
+    If a message is too short for a sentence, round r says the tokens from position r: N rounds of one token say a
+    sentence of N tokens.
     """
 
     privileged = True
@@ -65,7 +65,7 @@ class LanguageSpeaker(Player):
         return self.say(meanings, np.full(len(meanings), episode))
 
     def needs_tokens(self, count: int, why: str) -> None:
-        """Refuse a vocabulary that is too small.
+        """Check that the vocabulary is large enough.
 
         Raises:
             IncompatibleError: fewer than `count` tokens.
@@ -91,7 +91,7 @@ class PosdisSpeaker(LanguageSpeaker):
 
 
 class BosdisSpeaker(LanguageSpeaker):
-    """Says a bag of symbols: every value of every dimension has its own token, and their order means nothing."""
+    """Says a bag of symbols: every value of every dimension has its own token, and the order has no meaning."""
 
     def begin(self, seat: Seat) -> None:
         """Take a seat; there must be a token per value of every dimension."""
@@ -108,10 +108,10 @@ class BosdisSpeaker(LanguageSpeaker):
 
 
 class HolisticSpeaker(LanguageSpeaker):
-    """Says a sentence per meaning, drawn anew in every episode, whose parts mean nothing."""
+    """Says one random sentence per meaning, drawn again in every episode; its parts have no meaning."""
 
     def sentence_length(self) -> int:
-        """Return the smallest number of tokens that tells all meanings apart."""
+        """Return the smallest number of tokens that gives every meaning its own sentence."""
         settings = self.seat.settings
         length = 1
         while settings.vocab_size**length < settings.most**settings.dimensions:
@@ -123,9 +123,9 @@ class HolisticSpeaker(LanguageSpeaker):
         self.seat = seat
         self.needs_tokens(2, "at least two tokens")
         super().begin(seat)
-        self._played: Wholes | None = None  # the episodes that the sentences below were drawn for
+        self._played: Wholes | None = None  # the episodes of the sentences below
         self._drawn: Wholes = np.zeros((0, 0), dtype=np.int64)
-        self._tokens = 2  # the smallest number of different tokens that makes enough sentences of that length
+        self._tokens = 2  # the smallest number of different tokens that is enough for all sentences of that length
         while self._tokens ** self.sentence_length() < seat.settings.most**seat.settings.dimensions:
             self._tokens += 1
 
@@ -146,7 +146,7 @@ class HolisticSpeaker(LanguageSpeaker):
 
 
 class DigitalSpeaker(Player):
-    """Says in which of V equal parts of [-1, 1] each number of the target lies: a code that ignores the episode."""
+    """Says the number of the equal part of [-1, 1] (1 to V) that holds each of the target's numbers, in any episode."""
 
     def begin(self, seat: Seat) -> None:
         """Take a seat; see `check_digital` for the games that it can play."""
@@ -166,7 +166,7 @@ class DigitalSpeaker(Player):
 
 
 def check_digital(settings: GameSettings) -> None:
-    """Refuse a game that the digital players cannot play.
+    """Check that the digital players can play a game.
 
     Raises:
         IncompatibleError: stimuli are not continuous, or messages have fewer tokens than dimensions.
@@ -176,7 +176,7 @@ def check_digital(settings: GameSettings) -> None:
 
 
 def digits(stimuli: Float[NDArray[Any], "*lead dimension"], vocab_size: int) -> Int64[Wholes, "*lead dimension"]:
-    """Return in which of V equal parts of [-1, 1] numbers lie, counted from 1."""
+    """Return the equal part of [-1, 1] that holds each number: 1 to V."""
     found: Wholes = np.clip(np.floor((stimuli + 1) / 2 * vocab_size), 0, vocab_size - 1).astype(np.int64) + 1
     return found
 
@@ -193,7 +193,7 @@ class RandomSpeaker(Player):
         return Action(message=said * seen.may_speak[:, None])
 
     def utter(self, stimuli: Stimuli, meanings: Meanings, episode: int) -> Sentences:
-        """Return random tokens, independent of those of `acting`."""
+        """Return random tokens, independent of the tokens in `acting`."""
         settings = self.seat.settings
         streams = self.seat.streams.rows(np.array([episode])).within("utter")
         said: Wholes = streams.integers("say", settings.vocab_size + 1, (len(stimuli), settings.length))[0]
