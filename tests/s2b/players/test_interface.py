@@ -38,7 +38,7 @@ def test_an_answer_that_is_no_action_is_said() -> None:
         def acting(self, seen: Any) -> Any:
             return np.zeros(self.seat.episodes)
 
-    with pytest.raises(IcyError, match="answers with an Action, not with ndarray"):
+    with pytest.raises(IcyError, match="must return an Action, not ndarray"):
         evaluate("posdis", Wrong(), episodes=2, seeds=1)
 
 
@@ -47,5 +47,5 @@ def test_players_without_privileges_do_not_see_the_game() -> None:
         def acting(self, seen: Any) -> Action:
             return Action(decision=self.game.answer)
 
-    with pytest.raises(IcyError, match="is privileged and must be given the game"):
+    with pytest.raises(IcyError, match="is privileged: its seat must include the game"):
         evaluate("posdis", Curious(), episodes=2, seeds=1)

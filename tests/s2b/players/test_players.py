@@ -46,7 +46,7 @@ def test_random_is_right_in_one_of_all_decisions(distractors: int) -> None:
 def test_always_no_is_right_where_the_target_is_not_there() -> None:
     assert accuracy("posdis", "always-no", ratio=0.5) == pytest.approx(0.5, abs=0.03)
     assert accuracy("posdis", "always-no", ratio=0.2) == pytest.approx(0.8, abs=0.03)
-    with pytest.raises(IncompatibleError, match="not descriptive"):
+    with pytest.raises(IncompatibleError, match="Only a descriptive game"):
         accuracy("posdis", "always-no", descriptive=False, distractors=1)
 
 

@@ -86,7 +86,7 @@ def test_wrong_addresses_are_refused_at_once(name: str, fault: str) -> None:
     ],
 )
 def test_what_may_be_a_secret_is_refused_and_not_repeated(name: str) -> None:
-    with pytest.raises(InvalidSettingError, match="no password and no query") as raised:
+    with pytest.raises(InvalidSettingError, match="must not hold a password or a query") as raised:
         text_model(name)
     assert "pw" not in str(raised.value).replace("password", "")
 

@@ -149,7 +149,7 @@ def test_what_is_no_completion_is_asked_for_again(text: str) -> None:
 def test_a_server_without_completions_is_given_up_in_a_sentence(name: str) -> None:
     with serving(lambda asked: Answer(RETRIED[name].encode())) as server, pytest.raises(ServerError) as raised:
         text_model(f"{server.url}#m", TextSettings(**QUICK)).reply(TextRequest("?", {}))
-    assert "answers with no completion but" in str(raised.value)
+    assert "does not answer with a completion but with" in str(raised.value)
     assert len(str(raised.value)) < 200
 
 
@@ -163,7 +163,7 @@ def test_an_empty_list_of_choices_is_invalid_where_the_server_answers_other_prom
     (row,) = found.table().to_dict("records")
     assert row["invalid"] == 1 - 2 / row["requests"]  # all but the first game of each episode
     assert len(server.asked) == 2 + 2 * (row["requests"] - 2)
-    with serving(answering) as server, pytest.raises(ServerError, match=r"no completion but .*choices.*2 times"):
+    with serving(answering) as server, pytest.raises(ServerError, match=r"not answer with a completion but .*choices.*2 times"):
         text_model(f"{server.url}#m", settings).reply(TextRequest("Your answer: 0", {}))
 
 

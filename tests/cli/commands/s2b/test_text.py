@@ -128,7 +128,7 @@ def test_a_server_that_fails_leaves_what_is_measured_and_the_way_on() -> None:
         result = run("text", *SMALL, *models, "--out", "rows.csv")
     assert result.exit_code == 1
     assert "melted" in result.stderr
-    assert "kept in icy-text: the same command goes on from there" in result.stderr
+    assert "saved in icy-text: run the same command again to continue" in result.stderr
     assert f"{server.url}#good" in result.stdout
     assert len(pd.read_csv("rows.csv")) == 2
 
@@ -249,9 +249,9 @@ def test_a_plug_in_is_a_text_model(tmp_path: Path) -> None:
         (["--model", "http://localhost:abc/v1#m"], "has a port that is not a number"),
         (["--model", "http://a..b/v1#m", "--dry-run"], "has a host that no server can have"),
         (["--model", "localhost:8000/v1#m", "--dry-run"], "has no http:// or https:// at its start"),
-        (["--model", "http://localhost:1/v1#m", "--key-variable", "NOT_SET"], "NOT_SET holds no key"),
+        (["--model", "http://localhost:1/v1#m", "--key-variable", "NOT_SET"], "NOT_SET is not set"),
         (["--model", "transformers#nowhere"], "named by its folder"),
-        (["--model", "scripted-yes", "--temperature", "-1"], "temperature is a number from 0"),
+        (["--model", "scripted-yes", "--temperature", "-1"], "temperature must be a number from 0"),
         (["--model", "scripted-yes", "--price-prompt", "-1"], "price of a million tokens"),
         (["--model", "scripted-yes", "--concurrency", "0"], "concurrency must be"),
         (["--model", "scripted-yes", "--max-tokens", "0"], "max_tokens must be"),
