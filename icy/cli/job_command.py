@@ -13,12 +13,12 @@ from icy.records.kinds import JobKind
 
 
 def job_command(kind: JobKind, name: str | None = None, epilog: str | None = None) -> click.Command:
-    """Return the command of a kind of job: an option per field of its spec, and those of every command that trains.
+    """Return the command of a kind of job: one option per field of its spec, and the options of every training command.
 
     Args:
         kind: any registered kind.
-        name: of the command, where it stands in a group; by default that of the kind.
-        epilog: of its help, such as examples.
+        name: name of the command in a group; by default the kind's name.
+        epilog: end of its help, such as examples.
     """
     spec = kind.load_spec()
 

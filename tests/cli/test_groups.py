@@ -42,7 +42,7 @@ def test_help_is_printed_whatever_else_is_typed() -> None:
     [
         ("senders", "`icy list senders`"),
         ("metric", "`icy list metrics`"),
-        ("rot", "which is a grammar; `icy list grammars rot`"),
+        ("rot", "is not a command but a grammar; `icy list grammars rot`"),
         ("games trian", "did you mean train"),
         ("s2b evl", "did you mean eval"),
         ("study serv", "did you mean serve"),

@@ -75,7 +75,7 @@ def test_pairs_and_conventions_of_the_command(tmp_path: Path) -> None:
     [
         (("rott", *SMALL), 2, "did you mean rot"),
         (("none.csv", *SMALL), 1, "none.csv"),
-        (("no/such", *SMALL), 1, "neither a readable file nor a grammar"),
+        (("no/such", *SMALL), 1, "is not a readable file or a grammar"),
         (("rot", *SMALL, "--pairs", "many"), 2, "--pairs is auto, all"),
         (("rot", *SMALL, "--set", "message=hamming"), 2, "Say of which metric"),
         (("rot", *SMALL, "--set", "topsim.message=haming"), 2, "did you mean hamming"),
@@ -240,7 +240,7 @@ def test_the_value_in_the_table_of_an_end_to_end_run(tmp_path: Path) -> None:
     assert shown["rows"][0] < "625"  # and not all meanings
     refused = run(str(tmp_path), "-m", "ami", "--as-reported")
     assert refused.exit_code == 2
-    assert "give their results folder and `-m topsim` alone" in refused.output
+    assert "give their results folder and only `-m topsim`" in refused.output
 
 
 def test_the_start_symbol_is_explained(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def test_a_failed_replicate_is_counted_and_tried_again(out: str) -> None:
     failed = run(*words)
     assert failed.exit_code == 1
     assert "failed" in failed.stdout
-    assert "4 of 4 replicates failed; the same command with --rerun failed tries them again." in failed.stderr
+    assert "4 of 4 replicates failed; run the same command with --rerun failed to try them again." in failed.stderr
     assert "Nothing to train" in run(*words).stderr
     assert "[4/4]" in run(*words, "--rerun", "failed").stderr
 

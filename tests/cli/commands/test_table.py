@@ -50,7 +50,7 @@ def test_tables_for_papers(tmp_path: Path) -> None:
     words = [str(tmp_path / "both.csv"), "-m", "C", "-m", "A", "--caption", "Mine", "--label", "tab:mine"]
     several = run(*words)
     assert (several.exit_code, several.stdout) == (2, "")
-    assert "--caption and --label are of one table, and here are 2" in several.stderr
+    assert "--caption and --label need exactly one table, not 2" in several.stderr
     words += ["--where", "protocol=budget", "--no-footnotes"]
     shown = run(*words, "--format", "latex").stdout
     assert "\\caption{Mine}\n\\label{tab:mine}" in shown

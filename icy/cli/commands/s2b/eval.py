@@ -62,11 +62,11 @@ def eval_command(
     quiet: bool,
     **given: object,
 ) -> None:
-    """Evaluate pairs of players: a row per pair and game.
+    """Evaluate pairs of players: one row per pair and game.
 
     query is the zero-shot compositional test accuracy (ZSCT), in per cent; "says yes" is how often the listener says
-    that it sees the target's meaning, and "is yes" how often it does see it. deaf is the query of the best of those who
-    never listen, in the same games: what a score says about communication is above it.
+    that it sees the target's meaning, and "is yes" how often it does see it. deaf is the highest query score of the
+    listeners that never listen, in the same games: only a higher score shows communication.
     """
     from icy.analysis.tables.s2b import with_deaf
 
@@ -162,7 +162,7 @@ def language_command(
     quiet: bool,
     **given: object,
 ) -> None:
-    """Score how compositional the languages of speakers are, each frozen at the end of an episode."""
+    """Score the compositionality of speakers' languages; each speaker is frozen at the end of an episode."""
     from icy.analysis.tables.s2b import scores_table
     from icy.s2b.language_probe import LANGUAGE, probe_language
 
@@ -193,13 +193,13 @@ def language_command(
     short_help="Score and draw stimuli.",
     epilog="\b\nExamples:\n  icy s2b stimuli --values 5 --samples 5 --plot stimuli.png",
 )
-@click.option("--seed", type=int, default=123, show_default=True, help="Seed of the episodes, and of the one drawn.")
+@click.option("--seed", type=int, default=123, show_default=True, help="Seed of the episodes, and of the drawn one.")
 @click.option(
     "--rows",
     default="512",
     show_default=True,
     metavar="N|all|support",
-    help="Stimuli to score: a number to draw, all of an episode, or its support.",
+    help="Stimuli to score: a number of draws, all stimuli of an episode, or its support.",
 )
 @click.option("--episodes", type=int, default=5, show_default=True, help="Number of episodes to score.")
 @game_options()
@@ -220,7 +220,7 @@ def stimuli_command(
     quiet: bool,
     **given: object,
 ) -> None:
-    """Score how disentangled stimuli are, and draw those of an episode."""
+    """Score how disentangled stimuli are, and draw an episode's stimuli."""
     from icy.analysis.plots.stimuli import plot_stimuli
     from icy.analysis.tables.s2b import scores_table
     from icy.s2b.language_probe import CODE, disentanglement, sections_of
@@ -228,7 +228,7 @@ def stimuli_command(
     figure = None if plot is None else checked_plot(plot)
     game = GameSettings.of(**settings_of(ctx, given))
     if game.representation != "scs":
-        raise InvalidSettingError("One-hot stimuli have no densities; look at those of representation scs.")
+        raise InvalidSettingError("One-hot stimuli have no densities; take representation scs to draw densities.")
     which = number_or_text(rows)
     scores = disentanglement(game, rows=which, episodes=episodes, seed=seed)
     scores = scores.assign(stimuli=f"{rows} drawn" if isinstance(which, int) else rows)

@@ -43,7 +43,7 @@ def record_command(
     quiet: bool,
     **given: object,
 ) -> None:
-    """Play episodes with two players, and write a row per game: what was seen, said, heard and decided."""
+    """Play episodes with two players, and write one row per game: stimuli, messages and decisions."""
     from icy.s2b.recorder import checked_target, record, write
 
     load(plugin)

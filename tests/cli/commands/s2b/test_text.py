@@ -87,7 +87,7 @@ def test_a_dry_run_shows_prompts_and_asks_nobody(tmp_path: Path) -> None:
     assert "Phase 2, game 1\n" in query
     table = query.splitlines()[-2:]
     assert [line.split()[:4] for line in table] == [["1", "1", "0", "8"], ["2", "1", "0", "8"]]
-    assert "a token per word, per up to three digits, and per sign" in result.stderr
+    assert "one token per word, per group of up to three digits, and per sign" in result.stderr
     assert "To read them costs about" in result.stderr
 
 
@@ -108,10 +108,10 @@ def test_a_server_is_asked_once_and_costs_are_told(monkeypatch: pytest.MonkeyPat
         first, second = (run("text", *SMALL, *words, "--out", f"{name}.csv") for name in ("first", "second"))
     assert first.exit_code == second.exit_code == 0, first.output
     count = len(server.asked)
-    assert f"{count} requests, of which 0 were answered before; {100 * count:,} tokens read" in first.stdout
-    assert f"cost: {count:.4f} for all tokens, of which {count:.4f} this time" in first.stdout
-    assert f"{count} requests, of which {count} were answered before" in second.stdout
-    assert f"cost: {count:.4f} for all tokens, of which 0.0000 this time" in second.stdout
+    assert f"{count} requests, 0 of them answered before; {100 * count:,} tokens read" in first.stdout
+    assert f"cost: {count:.4f} for all tokens, {count:.4f} of it in this run" in first.stdout
+    assert f"{count} requests, {count} of them answered before" in second.stdout
+    assert f"cost: {count:.4f} for all tokens, 0.0000 of it in this run" in second.stdout
     assert {one.headers["Authorization"] for one in server.asked} == {f"Bearer {KEY}"}
     files = [file for file in tmp_path.rglob("*") if file.is_file()]
     assert len(files) == count + 2
@@ -185,7 +185,7 @@ def test_an_interrupted_run_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(text._Run, "_one", interrupted)
     result = run("text", *QUICK, "--shots", "1,2", "--model", "scripted-yes", "--out", "rows.csv")
     assert result.exit_code == 130
-    assert "1 of 2 rows measured; the same command goes on" in result.stderr
+    assert "1 of 2 rows measured; run the same command again" in result.stderr
     assert len(pd.read_csv("rows.csv")) == 2
 
 
@@ -213,7 +213,7 @@ def test_a_run_that_is_interrupted_ends_at_once_and_goes_on(tmp_path: Path) -> N
             process.send_signal(signal.SIGINT)
             _, errors = process.communicate(timeout=300)  # does not wait for the server
         assert process.returncode == 130
-        assert "0 of 1 row measured; the same command goes on from the answers in icy-text" in errors
+        assert "0 of 1 row measured; run the same command again to continue from the answers in icy-text" in errors
         kept = len(list(tmp_path.glob("icy-text/*/*.json")))
         assert kept == 6
         slow[0] = False
