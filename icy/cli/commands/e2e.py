@@ -24,9 +24,9 @@ Examples:
 
 \b
 From scratch (--pretrain none) the table shows accuracy and topsim at the end. After pre-training it also shows how well
-each side still knows its language. Finished runs are kept in the results folder: after Ctrl-C, a crash, or with more
-grammars or seeds, the same command trains only missing runs. The folder also keeps the emerged languages; in Python,
-icy.EndToEndResult.load(FOLDER).language(...) reads one.
+each side still knows its language. Finished runs are saved in the results folder: after Ctrl-C, a crash, or with more
+grammars or seeds, the same command trains only missing runs. The folder also holds the emerged languages; in Python,
+icy.EndToEndResult.load(FOLDER).language(...) reads a language.
 """
 
 FIRST = ("sender", "receiver", "pretrain", "representation", "symbols")
@@ -60,4 +60,4 @@ def _draw(result: ProbeResult, path: Path, quiet: bool) -> None:
     if isinstance(result, EndToEndResult) and len(result.curves()):
         save_figure(result.plot(), path, quiet)
     else:
-        note("There is nothing to draw: no pair has played.")
+        note("There is nothing to draw: no pair has finished.")

@@ -31,7 +31,7 @@ A file in TOML (or YAML) holds the same options by name; each [[sweep]] is a par
 
 \b
 Finished runs are never repeated: after Ctrl-C, a crash, or with more models, the same command trains only missing
-runs. A row that fails is kept as failed, and the others continue; --rerun failed tries it again.
+runs. A row that fails is saved as failed, and the others continue; --rerun failed tries it again.
 """
 
 FIRST = (
@@ -47,7 +47,7 @@ LAST = ("settings", "quick", "plugin", "order", "shard", "retries")
 @SHOWN
 @click.pass_context
 def sweep_command(ctx: click.Context, /, file: str | None, **given: object) -> int:
-    """Probe many models under many settings: all combinations are rows.
+    """Probe many models under many settings: one row per combination.
 
     Takes the options of `icy probe`, each with one or several values. The command line overrides FILE.
     """

@@ -76,7 +76,7 @@ def test_pairs_and_conventions_of_the_command(tmp_path: Path) -> None:
         (("rott", *SMALL), 2, "did you mean rot"),
         (("none.csv", *SMALL), 1, "none.csv"),
         (("no/such", *SMALL), 1, "is not a readable file or a grammar"),
-        (("rot", *SMALL, "--pairs", "many"), 2, "--pairs is auto, all"),
+        (("rot", *SMALL, "--pairs", "many"), 2, "--pairs must be auto, all"),
         (("rot", *SMALL, "--set", "message=hamming"), 2, "Say of which metric"),
         (("rot", *SMALL, "--set", "topsim.message=haming"), 2, "did you mean hamming"),
         (("rot", *SMALL, "--plot", "x.gif"), 2, "A plot is written as .png"),
@@ -168,7 +168,7 @@ def test_senders_that_were_kept_and_pairs_are_measured(tmp_path: Path) -> None:
 def test_the_bias_of_small_tables_stands_where_the_number_is_printed(format_: str) -> None:
     words = ("hol", "concat", "--meanings", "3x5", "--seeds", "1", "-m", "topsim", "-m", "hce", "--format", format_)
     result = run(*words)
-    said = "hce is biased on so few rows: with messages dealt out to meanings at random it is "
+    said = "hce is biased on so few rows: with messages assigned to meanings at random it is "
     printed = result.stderr if format_ == "csv" else result.stdout
     assert said in printed
     assert re.search(said + r"0\.\d\d for concat and 0\.\d\d for hol", printed)
@@ -248,7 +248,7 @@ def test_the_start_symbol_is_explained(tmp_path: Path) -> None:
     for symbols, said in (("V", False), ("V+1", True)):
         out = tmp_path / symbols
         icy.end_to_end("FC2L", "RNN1L:GRU", vocab_size=1, symbols=symbols, steps=2, seeds=1, out=out, **sizes)
-        assert ("V counts the start symbol too" in run(str(out), "-m", "message_entropy").stdout) is said
+        assert ("V includes the start symbol" in run(str(out), "-m", "message_entropy").stdout) is said
 
 
 # -- by sample size ----------------------------------------------------------------------------------------------------

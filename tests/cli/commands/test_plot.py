@@ -92,7 +92,7 @@ def test_the_style_of_papers_is_a_vector_figure_with_its_text_for_the_caption(fo
     ("words", "code", "part"),
     [
         (["heet", "bias"], 2, "No plot is called 'heet'; did you mean heat"),
-        ([], 2, "Say which plot: heat, bars"),
+        ([], 2, "Name a plot: heat, bars"),
         (["heat"], 1, "There is no file or folder icy-results"),
         (["heat", "bias", "--save", "x.gif"], 2, "A plot is written as .png, .pdf or .svg"),
         (["heat", "bias", "--spread", "sd"], 2, "The plot 'heat' has no --spread"),

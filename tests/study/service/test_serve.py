@@ -110,7 +110,7 @@ def test_it_runs_until_it_is_told_to_end(number: signal.Signals, tmp_path: Path)
     assert (process.returncode, out) == (0, "")
     assert err.splitlines() == [
         f"pilot (pilot): http://127.0.0.1:{port}/pilot",
-        "Stopped; all that people did is on file.",
+        "Stopped; all recorded data is saved.",
     ]
 
 

@@ -34,7 +34,7 @@ Examples:
 @click.option("--save", type=click.Path(), metavar="FILE", help="Draw the objects of the turns.")
 @game_options
 def show_command(agents: str, count: int, save: str | None, where: Assignments, quiet: bool, **given: object) -> None:
-    """Show some turns: the rule, the message with the most likely meaning of each word, and the chosen objects."""
+    """Show some turns: the rule, the message, the most likely meaning of each word, and the chosen objects."""
     from icy.games.comparison import one_player
     from icy.games.showing import show_turns
 
