@@ -30,7 +30,7 @@ PLUGIN = "import icy\n@icy.register_sender('MyNet')\ndef make(space, length, voc
     ],
 )
 def test_a_word_without_its_option_is_given_one(words: str, meant: str) -> None:
-    assert_one_sentence(run(*words.split()), "does not take", meant, code=2)
+    assert_one_sentence(run(*words.split()), "does not accept", meant, code=2)
 
 
 def test_help_is_printed_whatever_else_is_typed() -> None:

@@ -75,7 +75,7 @@ KIND = Kind(
         **SHARED,
     },
     Plain,
-    {"output_shape": "sees objects of shape (12,)", "stacked_equals_separate": "trains as: vmap"},
+    {"output_shape": "supports objects of shape (12,)", "stacked_equals_separate": "trains as: vmap"},
     also={
         "made_by_name": PERCEPTION_CHECKS,
         "output_shape": {"gradients_reach_parameters", "stacked_equals_separate", "learns"},
@@ -90,7 +90,7 @@ def test_one_that_refuses_all_that_is_tried_is_told() -> None:
 
     results = testing.check(choosy, "perception", raise_on_failure=False)
     (message,) = {r.message for r in results if not r.passed}
-    assert "It sees nothing that was tried: Nothing is good enough." in message
+    assert "It supports none of the tried shapes: Nothing is good enough." in message
 
 
 @pytest.mark.contract

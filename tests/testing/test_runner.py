@@ -51,7 +51,7 @@ def test_side_options_and_registration_are_found() -> None:
         testing.check(Plain, "speakers")
     with pytest.raises(UnknownNameError, match="No setting of checks of a cell is called 'width'"):
         testing.check("GRU", width=3)
-    with pytest.raises(InvalidSettingError, match="'sender/FC\\*' stands for 2 plug-ins"):
+    with pytest.raises(InvalidSettingError, match="'sender/FC\\*' matches 2 plug-ins"):
         testing.check("sender/FC*")
     with pytest.raises(UnknownNameError, match="sender/FC2L or receiver/FC2L"):
         testing.check("FC2L")

@@ -71,7 +71,7 @@ def test_check_every_kind() -> None:
         f"cell/minGRU keeps its contract: {len(CELL_CHECKS)} checks.",
         "pass  documented_range  from -1 to 1",
         "speaker/posdis keeps its contract: 11 checks.",
-        "skip  utters  does not apply: only speakers utter",
+        "skip  utters  does not apply: only speakers have `utter`",
         "listener/nearest  Takes a number for the value of the nearest",
     ):
         assert line in result.stdout

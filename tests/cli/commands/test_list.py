@@ -101,7 +101,7 @@ def test_text_models_are_listed() -> None:
     result = CliRunner().invoke(main, ["list", "text-models", "scripted", "--format", "json"])
     rows = json.loads(result.stdout)
     assert [row["text model"] for row in rows] == ["scripted-oracle", "scripted-reader", "scripted-yes"]
-    assert rows[1]["description"].startswith("Reads the prompt alone")
+    assert rows[1]["description"].startswith("Reads only the prompt")
 
 
 def test_cores_are_listed() -> None:

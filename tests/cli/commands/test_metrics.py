@@ -271,7 +271,7 @@ def test_concept_best_matching_by_sample_size(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["-m", "ami"], "cbm alone"),
+        (["-m", "ami"], "only supports cbm"),
         (["--permutations", "10"], "--permutations has no effect"),
         (["--plot", "figure.png"], "--plot has no effect"),
         ([], "take smaller segments"),

@@ -88,7 +88,7 @@ def test_a_dry_run_shows_prompts_and_asks_nobody(tmp_path: Path) -> None:
     table = query.splitlines()[-2:]
     assert [line.split()[:4] for line in table] == [["1", "1", "0", "8"], ["2", "1", "0", "8"]]
     assert "one token per word, per group of up to three digits, and per sign" in result.stderr
-    assert "To read them costs about" in result.stderr
+    assert "Reading them costs about" in result.stderr
 
 
 def test_counts_of_a_dry_run_are_those_of_the_run() -> None:
