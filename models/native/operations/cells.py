@@ -15,7 +15,7 @@ from icy.models.native.slabs import Code, Field, Slab
 from icy.models.native.trace import Node
 from icy.models.native.values import MatrixView, RowPanel, Steps, Stops, Tokens, Value, Zero
 
-ACTIVATIONS = {"identity": 0, "tanh": 1, "relu": 2}  # of cells.h
+ACTIVATIONS = {"identity": 0, "tanh": 1, "relu": 2}  # as in cells.h
 
 
 def _width(number: int, place: int = 0) -> Callable[[Node, int], list[tuple[object, int]]]:
@@ -32,7 +32,7 @@ def _gru_parts(node: Node, parts: int) -> list[tuple[object, int]]:
 
 
 def _own(low: Lowering, panel: RowPanel) -> RowPanel:
-    """Return a panel that may be written over: this one if nothing else reads it, or a copy."""
+    """Return a panel that may be overwritten: this panel if it has no other user, otherwise a copy."""
     if panel.spare:
         return panel
     copy = low.builder.scaled(panel, 1.0)
@@ -41,7 +41,7 @@ def _own(low: Lowering, panel: RowPanel) -> RowPanel:
 
 
 def _share(low: Lowering, panel: RowPanel, grads: list[Slab]) -> None:
-    """Add the gradient of examples to a panel of them, or their sum to a row."""
+    """Add the gradient of examples to a panel of examples, or its sum to a row."""
     build = low.builder
     if not panel.trained:
         return
@@ -130,7 +130,7 @@ def _sru(
     row, size = x.rows == 1, before.width
     trained = x.trained or before.trained or w[0].trained
     out, new = build.panel(None, [size], trained), build.panel(None, [size], trained)
-    new.kept = True  # its gradient is computed from it
+    new.kept = True  # its gradient is computed from its values
     f, r = build.slab(None, size), build.slab(None, size)
     number = ACTIVATIONS[kind]
     weights = [p.slabs[0] for p in w]
@@ -163,7 +163,7 @@ def _sru(
 
 def _rows_of(low: Lowering, weight: Value) -> list[RowPanel]:
     if not isinstance(weight, MatrixView):
-        raise NotNativeError("computed weights of an SRU's state")
+        raise NotNativeError("an SRU's state has computed weights")
     rows = [
         MatrixView(weight.space, weight.offset + i * weight.by_row, 1, weight.columns, weight.by_row, 1, weight.trained)
         for i in range(weight.rows)
@@ -205,7 +205,7 @@ def _tanh(low: Lowering, node: Node, parts: int, x: Value) -> Value:
 @lowers(Tensor.relu, torch.relu, F.relu)
 def _relu(low: Lowering, node: Node, parts: int, x: Value, inplace: bool = False) -> Value:
     if inplace:
-        raise NotNativeError("it writes over what it computed")
+        raise NotNativeError("it overwrites values that it computed")
     return activated(low, x, "relu")
 
 
@@ -277,7 +277,7 @@ def _chosen(low: Lowering, node: Node, parts: int, x: Value, index: Any) -> Valu
 
 
 def _chosen_places(index: list[Any], shape: torch.Size) -> dict[int, Any]:
-    """Return the places that an index takes from each axis, by axis; axes that it takes as a whole are left out."""
+    """Return the places that an index takes from each axis, by axis, without axes that it takes whole."""
     items = [one for one in index if one is not None]
     if ... in items:
         at = items.index(...)

@@ -1,4 +1,4 @@
-"""Symbols that a sender reads back."""
+"""Symbols that a sender feeds back."""
 
 import torch
 from torch import Tensor
@@ -13,7 +13,7 @@ from icy.models.native.values import RowPanel, Steps, Value
 
 
 def _soft(low: Lowering, x: RowPanel, out: RowPanel, soft: Slab, temperature: float) -> None:
-    """Add the way back of a softmax."""
+    """Add the backward pass of a softmax."""
     build = low.builder
 
     @build.gradient_of(out)

@@ -81,7 +81,7 @@ def levenshtein(
     held: list[NDArray[Any]] = []  # while the native code reads them
     for tokens, lengths in ((left, left_lengths), (right, right_lengths)):
         if tokens.size and int(tokens.max()) >= symbols:
-            raise IncompatibleError(f"Tokens are 0 to {symbols - 1} here; got {tokens.max()}.")
+            raise IncompatibleError(f"Tokens must be 0 to {symbols - 1} here; got {tokens.max()}.")
         if lengths.size and not 0 <= int(lengths.min()) <= int(lengths.max()) <= width:
             raise IncompatibleError(f"Lengths of messages are 0 to {width}; got {lengths.min()} to {lengths.max()}.")
         held += [np.ascontiguousarray(tokens), np.ascontiguousarray(lengths)]
