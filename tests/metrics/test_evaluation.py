@@ -71,7 +71,7 @@ def test_bootstrap_errors(language: icy.Language) -> None:
         ({"conventions": {"bosdis": {}}}, "No metric with conventions here is called 'bosdis'"),
         ({"conventions": {"topsim": {"mesage": "hamming"}}}, "No convention of topsim is called 'mesage'"),
         ({"conventions": {"topsim": {"message": "haming"}}}, "did you mean hamming"),
-        ({"errors": "jackknife"}, "No way to an error"),
+        ({"errors": "jackknife"}, "No way to estimate an error"),
         ({"resamples": 1}, "at least 2"),
     ],
 )

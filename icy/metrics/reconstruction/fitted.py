@@ -15,8 +15,8 @@ from icy.core.streams import stream_key
 
 from .problem import Composition, FitSettings, ReconstructionErrors, Target, TensorDistance
 
-SETTLED = 0.01  # training has converged if the last tenth of the steps changed the error by a smaller share
-SMALL = 0.1  # errors below this count as this in the share
+SETTLED = 0.01  # training has converged if the last tenth of the steps changed the error by a smaller fraction
+SMALL = 0.1  # smaller errors count as this error in the fraction
 PUBLISHED_STEPS, PUBLISHED_RATE = 1000, 0.01
 
 
@@ -58,10 +58,10 @@ def fit_function(
 
 
 def fit_published(target: Target, fit: FitSettings) -> ReconstructionErrors:
-    """Run the authors' program: maps are never trained, and the error is that before the last update.
+    """Run the authors' program: maps are never trained, and the error is the one before the last update.
 
     Perkins21 and Icy22 used the same program except for the optimiser, which was RMSprop in the first version. It
-    stores symbols before positions, which makes no difference.
+    stores symbols before positions, which does not matter.
     """
     said, design = _tensors(target, fit.device)
     vectors = torch.zeros(target.count, *said.shape[1:], device=fit.device, requires_grad=True, dtype=torch.float32)
@@ -104,7 +104,7 @@ def _one_function(
         if not isinstance(found, Tensor) or found.shape != said.flatten(1).shape:
             shape = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
             raise InvalidSettingError(
-                f"The composition gave {shape} for {len(atoms)} rows; {tuple(said.flatten(1).shape)} is wanted."
+                f"The composition returned {shape} for {len(atoms)} rows, not {tuple(said.flatten(1).shape)}."
             )
         return between(found, said.flatten(1)).unsqueeze(0)
 
@@ -125,7 +125,7 @@ def _own(composition: Composition, target: Target, fit: FitSettings, restart: in
 
 def _composed(composition: Any, derivations: str) -> Callable[[Tensor], Tensor]:
     """Return the composition as a function of all atoms, [N, A, D] -> [N, D]."""
-    if isinstance(composition, str):  # additive, with a distance that has no exact solution
+    if isinstance(composition, str):  # additive, with a distance without an exact solution
         return lambda atoms: atoms.sum(1)
     composed: Callable[[Tensor], Tensor] = _Left(composition) if derivations == "left" else composition
     return composed
@@ -173,7 +173,7 @@ def _by_user(distance: Callable[[Tensor, Tensor], Tensor], x: Tensor, y: Tensor)
     if not isinstance(found, Tensor) or found.shape != x.shape[:1]:
         shape = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
         raise InvalidSettingError(
-            f"The distance gave {shape} for {len(x)} rows; {(len(x),)} is wanted, one number each."
+            f"The distance returned {shape} for {len(x)} rows, not {(len(x),)}, one number per row."
         )
     return found
 
@@ -181,7 +181,7 @@ def _by_user(distance: Callable[[Tensor, Tensor], Tensor], x: Tensor, y: Tensor)
 def _trained(
     errors: Callable[[], Tensor], learned: list[Tensor], target: Target, fit: FitSettings
 ) -> ReconstructionErrors:
-    """Minimise the mean of `errors()`, [R, N] for restarts and rows, and return the best restart."""
+    """Minimize the mean of `errors()`, [R, N] for restarts and rows, and return the best restart."""
     optimiser, mean = _optimiser(learned, fit.optimiser, fit.learning_rate), _mean_over_rows(target, fit.device)
     falling = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, fit.steps)
     late, before = max(1, fit.steps - fit.steps // 10), None
@@ -242,7 +242,7 @@ def _owners(target: Target) -> Any:
 
 
 def _first_maps(restarts: int, attributes: int, positions: int, seed: int, device: str) -> tuple[Tensor, Tensor]:
-    """Draw maps, [R, A, S, S], and biases, [R, A, S], as torch initialises a linear layer."""
+    """Draw maps, [R, A, S, S], and biases, [R, A, S], as torch initializes a linear layer."""
     generator = torch.Generator().manual_seed(stream_key(seed, "tre", "maps"))
     bound = 1 / math.sqrt(positions)
     maps = torch.empty(restarts, attributes, positions, positions, dtype=torch.float32, device="cpu").uniform_(

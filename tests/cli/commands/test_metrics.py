@@ -77,7 +77,7 @@ def test_pairs_and_conventions_of_the_command(tmp_path: Path) -> None:
         (("none.csv", *SMALL), 1, "none.csv"),
         (("no/such", *SMALL), 1, "is not a readable file or a grammar"),
         (("rot", *SMALL, "--pairs", "many"), 2, "--pairs must be auto, all"),
-        (("rot", *SMALL, "--set", "message=hamming"), 2, "Say of which metric"),
+        (("rot", *SMALL, "--set", "message=hamming"), 2, "Name the metric of the convention"),
         (("rot", *SMALL, "--set", "topsim.message=haming"), 2, "did you mean hamming"),
         (("rot", *SMALL, "--plot", "x.gif"), 2, "A plot is written as .png"),
         (("rot", *SMALL, "--out", "x.xlsx"), 2, "Rows are written as .csv or .parquet"),

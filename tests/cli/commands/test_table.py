@@ -116,7 +116,7 @@ def test_the_lines_on_the_log_scale_can_be_left_out(tmp_path: Path) -> None:
         (["--by", "models"], "No column to group by is called 'models'"),
         (["--compare", "perkins21/table99"], "No table or figure of Perkins21 is called"),
         (["--diff", "nowhere"], "There is no file or folder nowhere"),
-        (["--diff", "x", "--compare", "published"], "give one of the two"),
+        (["--diff", "x", "--compare", "published"], "give only one of these"),
         (["--save", "t.doc"], "not as 't.doc'"),
         (["-m", "GRU"], "No model in these results is called 'GRU'"),
     ],

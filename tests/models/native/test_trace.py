@@ -116,7 +116,7 @@ def _clamped(model: Sum, y: Tensor, x: Tensor) -> Tensor:
         (lambda m, y, x: y * random.random(), "it draws its own random numbers"),
         (lambda m, y, x: y * np.random.rand(), "it draws its own random numbers"),
         (_annealed, "it keeps numbers from one call to the next"),
-        (_clamped, "overwrites its parameters"),
+        (_clamped, "overwrites a tensor"),
     ],
 )
 def test_what_would_be_another_number_at_the_next_call_is_refused(
