@@ -203,7 +203,7 @@ def test_negative_tokens_ask_for_the_padding() -> None:
 @pytest.mark.parametrize(
     ("given_", "sentence"),
     [
-        ({1: [2]}, "Messages are a sequence with an entry per row, and a dict was given"),
+        ({1: [2]}, "Messages must be a sequence with an entry per row, not a dict"),
         (3, "a int was given"),
         ([{1, 2}], "A set cannot be a value or a token"),
         ([1j], "complex number"),
@@ -566,7 +566,7 @@ def test_files_as_pandas_r_and_spreadsheets_write_them(tmp_path: Path) -> None:
 def test_names_for_missing_values_are_remarked(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "t.csv").write_text("colour,message\nred,wa ki\nNA,wa po\n")
     read_table(tmp_path / "t.csv")
-    assert "The entry 'NA' was taken for a name" in caplog.text
+    assert "The entry 'NA' was read as a name" in caplog.text
 
 
 def test_more_readings() -> None:

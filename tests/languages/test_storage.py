@@ -52,7 +52,7 @@ def test_csv_sorted_by_hand_still_loads(tmp_path: Path) -> None:
 @pytest.mark.parametrize("suffix", FORMATS)
 def test_damaged_or_foreign_files(suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"x{suffix}"
-    with pytest.raises(StoreError, match="There is no file"):
+    with pytest.raises(StoreError, match="does not exist"):
         Language.load(path)
     path.write_bytes(b"a,b\n1,2\n")
     with pytest.raises(StoreError, match="not an icy language"):
@@ -169,7 +169,7 @@ def test_own_table_refusals(text: str, sentence: str, tmp_path: Path) -> None:
 
 
 def test_own_table_unknown_column_and_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(InvalidSettingError, match="has the columns m0, message; there is no 'colour'"):
+    with pytest.raises(InvalidSettingError, match="has the columns m0, message; 'colour' is not one of them"):
         read(tmp_path, "m0,message\n0,a\n", ["colour"])
     with pytest.raises(StoreError, match="cannot be read"):
         Language.from_csv(tmp_path / "none.csv")

@@ -314,7 +314,7 @@ def test_few_rows_make_the_score_too_high() -> None:
         ({"messages": ["ab", "b"], "words": "tokens:two"}, "must be a whole number"),
         ({"messages": ["ab", "b"], "words": 1.5}, "must be a whole number"),
         ({"meanings": [[0.5], [1.0]]}, "discrete attributes"),
-        ({"meanings": [["red"], ["red", "big"]]}, 'say concepts="items"'),
+        ({"meanings": [["red"], ["red", "big"]]}, 'set concepts="items"'),
         ({"meanings": [["red"], []], "concepts": "items"}, "A phrase without a concept"),
         ({"meanings": ["red", "blue"], "concepts": "items"}, "A phrase must be a sequence of concepts, not 'red'"),
         ({"meanings": [["red"], [("a", [])]], "concepts": "items"}, "must be hashable"),

@@ -136,7 +136,7 @@ def test_values_measured_on_the_authors_languages(grammar: str, expected: Any) -
 
 @pytest.mark.parametrize("metric", [posdis, bosdis])
 def test_mistakes_are_answered_in_a_sentence(metric: Any) -> None:
-    with pytest.raises(IcyError, match="always the same is called 'leave'"):
+    with pytest.raises(IcyError, match="never changes is called 'leave'"):
         metric([[0, 0], [1, 1]], ["a", "b"], constant="leave")
     with pytest.raises(IcyError, match="discrete attributes"):
         metric([[0.5, 0], [1, 1]], ["a", "b"])

@@ -341,7 +341,7 @@ def test_forms_of_weights(form: str) -> None:
     ("weights", "said"),
     [
         ([1, 2], "Every row has one weight; 2 weights for 3 rows were given."),
-        (2, "Weights are a sequence with an entry per row, and a int was given"),
+        (2, "Weights must be a sequence with an entry per row, not a int"),
         ([1, -1, 2], "Weights of rows are numbers of at least 0, and that of row 1 .counted from 0. is -1."),
         ([1, 2, math.nan], "There is no weight in row 2"),
         ([1, math.inf, 2], "that of row 1 .* is inf"),

@@ -102,7 +102,7 @@ def test_several_epochs_are_choices(save: Save, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("held", "why"),
     [
-        ({"message": None}, "no tensor 'message'; the file has sender_input"),
+        ({"message": None}, "no tensor 'message', but sender_input"),
         ({"sender_input": None}, "no tensor 'sender_input'; .* --meaning-columns"),
         ({"message": torch.tensor(3)}, "no tensor 'message'"),
         ({"message": SYMBOLS[:4]}, r"sender_input \(9 rows\) and message \(4 rows\)"),

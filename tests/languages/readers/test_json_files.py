@@ -107,9 +107,9 @@ def test_lines_of_cbm(tmp_path: Path) -> None:
     assert read(tmp_path, [["x.y", "a"], ["x", "b"]]).eos is None
     padded = read(tmp_path, [["4.3.0.0", "a"], ["2.1.3.0", "b"]])
     assert padded.eos is None
-    assert padded.remarks == ["0 ends and fills up messages, and counts as a token unless it is named as eos"]
+    assert padded.remarks == ["0 ends and pads messages, and counts as a token unless it is given as eos"]
     for odd in (["1..2", "a"], ["", "a"], ["1 2.", "a"]):
-        with pytest.raises(InvalidSettingError, match="Line 3 is not of the form"):
+        with pytest.raises(InvalidSettingError, match="Line 3 does not have the form"):
             read(tmp_path, [["3.1.0", "a"], ["3.0", "b.c"], odd])
 
 

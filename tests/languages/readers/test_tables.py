@@ -69,7 +69,7 @@ def test_parquet_and_arrays_of_ones_own(tmp_path: Path) -> None:
     np.savez(tmp_path / "t.npz", meanings=[[0, 2], [1, 2]], messages=[[1, 2], [3, 0]])
     assert read_table(tmp_path / "t.npz", eos=0).messages.tolist() == [[1, 2], [3, PAD]]
     np.savez(tmp_path / "other.npz", x=[1])
-    with pytest.raises(InvalidSettingError, match="has the columns x; say which are meanings"):
+    with pytest.raises(InvalidSettingError, match="has the columns x; choose columns of meanings"):
         read_table(tmp_path / "other.npz")
 
 
@@ -96,7 +96,7 @@ def test_relaxed_symbols_one_hot_inputs_and_lengths(save: Save) -> None:
     assert read_table(file, meaning_columns="aux_input.attributes").meanings.tolist() == GRID
     with pytest.raises(InvalidSettingError, match="are not one-hot vectors of 4 values"):
         read_table(file, one_hot=4)
-    with pytest.raises(InvalidSettingError, match="no tensor 'labels'; the file has sender_input"):
+    with pytest.raises(InvalidSettingError, match="no tensor 'labels', but sender_input"):
         read_table(file, meaning_columns="labels")
 
 
@@ -174,8 +174,8 @@ def test_a_column_with_a_value_of_its_own_in_every_row_is_warned_of(
         ("a,b,message\n1,x,\n", "There is no message in line 2, column 'message'"),
         ("a,b,a,message\n1,x,2,ab\n", "The columns 1 and 3 are both called 'a' in line 1"),
         (",b,message\nu,x,ab\nv,y,ba\n", "Column 1 has no name in the header"),
-        ("a,message\n1,ab,c\n", "Line 2 has 3 entries, and the header 2 columns"),
-        ("a,b,message\n1,ab\n", "Line 2 has 2 entries, and the header 3 columns"),
+        ("a,message\n1,ab,c\n", "Line 2 has 3 entries, but the header 2 columns"),
+        ("a,b,message\n1,ab\n", "Line 2 has 2 entries, but the header 3 columns"),
     ],
 )
 def test_what_is_empty_or_twice_is_refused_where_it_stands(tmp_path: Path, text: str, sentence: str) -> None:
@@ -330,7 +330,7 @@ def test_a_last_token_that_is_a_word_elsewhere_is_kept(tmp_path: Path) -> None:
     [
         ([["1.0", "a"], {"a": 1}], "Line 2 holds an object, and line 1 a list of texts"),
         ([["1", 2]], "Line 1 holds a list of texts and numbers"),
-        ([["1.0", "a"], ["1.", "a.b"]], "Line 2 is not of the form"),
+        ([["1.0", "a"], ["1.", "a.b"]], "Line 2 does not have the form"),
     ],
 )
 def test_other_lines_are_refused(tmp_path: Path, pairs: list[object], why: str) -> None:

@@ -49,7 +49,7 @@ def test_the_error_of_drawn_rows_by_hand() -> None:
         ({"derivations": "right"}, "No kind of derivations is called 'right'"),
         ({"preset": "publised"}, "did you mean published"),
         ({"composition": "permutation", "distance": "l2"}, "only supports the distance l1"),
-        ({"preset": "published", "distance": "l2"}, "has the composition linear and the distance l1"),
+        ({"preset": "published", "distance": "l2"}, "supports the composition linear and the distance l1"),
         ({"optimiser": "sgd"}, "No optimiser is called 'sgd'"),
         ({"composition": 3}, "or a function of tensors, not 3"),
         ({"distance": 3}, "or a function of tensors, not 3"),
