@@ -1,6 +1,6 @@
 """Environment steps per second of S2B: python -m benchmarks.s2b [--device cuda] [--seconds 5].
 
-In a step both players act in one episode. Resets are included, as every episode that ends is followed by another.
+In a step both players act in one episode. Resets are included, because every finished episode is followed by another.
 Actions are random and drawn beforehand, so only the game is measured, not a player. The last column is the speed
 relative to a single game in the same run.
 """
@@ -30,7 +30,7 @@ def main() -> None:
     given = read_options(
         __doc__,
         device=(str, "torch device; by default NumPy"),
-        seconds=(5.0, "seconds to measure each row for, at least"),
+        seconds=(5.0, "smallest number of seconds to measure each row"),
     )
     torch.set_num_threads(1)
     where = given.device or f"NumPy, one core of {platform.processor() or platform.machine()}"
@@ -54,7 +54,7 @@ def rows(device: str | None, seconds: float) -> Iterator[tuple[object, ...]]:
 def measured(
     what: str, setting: dict[str, int], games: dict[int, Stepper], seconds: float
 ) -> Iterator[tuple[object, ...]]:
-    """Yield a row per number of episodes at once: the first reset, and the steps a second."""
+    """Yield a row per number of episodes at once: the first reset, and the steps per second."""
     alone = 0.0
     sizes = [setting.get(name, default) for name, default in (("shots", 1), ("samples", 1), ("distractors", 0))]
     for episodes, (reset, step) in games.items():
@@ -78,7 +78,7 @@ def core(episodes: int, device: str | None, setting: dict[str, int]) -> Stepper:
     def step(number: int) -> None:
         turn = game.step(said[number % KEPT], decided[number % KEPT])
         if device is not None and number % 100 == 0:
-            turn.reward.sum().item()  # wait for the device
+            turn.reward.sum().item()  # waits for the device
 
     return lambda: game.reset(seed=0), step
 

@@ -1,6 +1,7 @@
 """Steps and updates per second of R2D2 on S2B, and where the time goes: python -m benchmarks.s2b_r2d2 [--steps 300].
 
-In CPU seconds of one thread. Steps are of all actors together; an update learns from one minibatch of sequences.
+Measured in CPU seconds of one thread. Steps are counted over all actors; an update learns from one minibatch of
+sequences.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def rows(steps: int, updates: int) -> Iterator[tuple[object, ...]]:
 
 
 def measured(act: Callable[[], Any], times: int, parts: dict[str, tuple[str, str]]) -> tuple[float, str]:
-    """Return the CPU seconds that something takes, and the shares of its parts in words."""
+    """Return the CPU seconds of a function, and the shares of its parts in words."""
     taken = 1 / rate(act, 0, time.process_time, least=times)
     profile = cProfile.Profile(time.process_time)
     profile.enable()
@@ -69,7 +70,7 @@ def measured(act: Callable[[], Any], times: int, parts: dict[str, tuple[str, str
 
 
 def _cumulative(stats: Any, file: str, function: str) -> float:
-    """Return the time in a function, and in what it calls."""
+    """Return the time in a function and in its calls."""
     found = [row[3] for (path, _, name), row in stats.items() if path.endswith(f"/{file}") and name == function]
     return max(found, default=0.0)
 
