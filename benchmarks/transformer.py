@@ -4,7 +4,7 @@ At 5x10, V=4, w=4, E=128 and batch 128, it times one update (forward, backward, 
 (a) the plain form, PyTorch's TransformerDecoder run over the whole prefix at every step, on all cores and on one
     thread;
 (b) one model of icy, on all cores and on one thread;
-(c) a stack of four such models on one thread, per replicate.
+(c) a stack of four models of (b) on one thread, per replicate.
 The ways take turns, and the fastest round of each counts. Ratios are relative to the faster plain way.
 """
 

@@ -1,4 +1,4 @@
-"""Attention with a cache, and pre-norm transformer layers, whose parameters may have leading axes.
+"""Attention with a cache, and pre-norm transformer layers; parameters may have leading axes.
 
 A decoder that writes one symbol at a time computes only the newest position of every layer at each step. Attention only
 needs cached rows of earlier positions. `Cache.attend` keeps these rows and passes gradients back through them.
@@ -39,7 +39,7 @@ class _Attend(Fused):
 
     Each step takes the cache that the previous step returned. In the backward pass, the gradient of the cache is
     therefore a single buffer to which the steps add in reverse. When step t has added its part, row t is complete and
-    can be read. A step then only costs what it reads. Stacking the rows at each step would copy all rows, forward and
+    can be read. The cost of a step is then its reads. Stacking the rows at each step would copy all rows, forward and
     backward.
     """
 

@@ -1,6 +1,6 @@
 """The plain way to train a model: ordinary PyTorch modules, the baseline of speed.py and other benchmarks.
 
-This is what a careful researcher would write with the library's cells, layers, optimizer and losses: a fair baseline
+A careful researcher would write this with the library's cells, layers, optimizer and losses: a fair baseline
 for icy's speed. The models compute the same as icy's models of the same names, under SOFT. Only the languages are
 icy's.
 """

@@ -104,7 +104,7 @@ def _labels(table: Table, attribute: int | None) -> Codes:
     if attribute is None:
         return together(*table.factors)
     if whole_number("attribute", attribute, least=0) >= table.attributes:
-        raise InvalidSettingError(f"There is no attribute {attribute}: numbers are 0 to {table.attributes - 1}.")
+        raise InvalidSettingError(f"Attribute {attribute} does not exist: numbers are 0 to {table.attributes - 1}.")
     return table.factors[attribute]
 
 

@@ -58,7 +58,7 @@ class Candidates:
 
 @dataclass(frozen=True, eq=False)
 class Rest:
-    """The remaining candidates of some games: those of the game's episode without a slice in the middle.
+    """The remaining candidates of some games: the candidates of its episode without a slice in the middle.
 
     Attributes:
         candidates: the candidates of all episodes.

@@ -85,7 +85,7 @@ class CompatSettings:
         return cls(**{**(cls._of_compat(compat, given) if compat else {}), **given})
 
     def changed(self, *, compat: str | None = None, **given: Any) -> Self:
-        """Return a copy with some settings changed, and those of `compat` unless they are given. Errors as for `of`."""
+        """Return a copy with some settings changed, and the compat's unless they are given. Errors as for `of`."""
         if compat is not None and compat not in self.compats:
             raise unknown("compat", str(compat), list(self.compats))
         own = asdict(cast(Any, self))

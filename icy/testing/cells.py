@@ -68,7 +68,7 @@ class CellCase(TrainedCase[Cell]):
         return {
             "with input": self.ready(),
             "without input": self.ready(fed=False),
-            "told that only its state is read": self.ready(state_only=True),
+            "with only its state read": self.ready(state_only=True),
         }
 
     def numbers(self, *shape: int, draw: int = 0) -> Tensor:

@@ -113,7 +113,7 @@ def check(
 
     Raises:
         ContractError: a check failed; the message lists the failures.
-        UnknownNameError: no such plug-in, no such kind or setting, or no such check in `expected_failures`.
+        UnknownNameError: unknown plug-in, kind, setting, or check in `expected_failures`.
         InvalidSettingError: a class or function without a kind.
 
     Example:

@@ -137,7 +137,7 @@ def require_score(score: Score, rows: int, where: str) -> None:
     require(score.rows == rows, f"{where} the score has rows = {score.rows}, but there are {rows}.")
     if score.error is not None:
         require(math.isfinite(score.error) and score.error >= 0, f"{where} the standard error is {score.error}.")
-        require(score.error_of, f"{where} the score has an error but no `error_of`; name what the error measures.")
+        require(score.error_of, f"{where} the score has an error but no `error_of`; name its source.")
 
 
 def check_made_by_name(case: MetricCase) -> None:

@@ -258,7 +258,7 @@ def check_legal_actions(case: PlayerCase) -> None:
 
 
 def check_deterministic(case: PlayerCase) -> None:
-    """The same seeds give the same actions: what a player draws comes from `seat.streams`."""
+    """The same seeds give the same actions: a player's draws come from `seat.streams`."""
     for name, settings in case.games().items():
         step = _first_difference(play(case, settings).actions, case.episodes(settings).actions)
         require(
@@ -268,39 +268,39 @@ def check_deterministic(case: PlayerCase) -> None:
 
 
 def check_random_state_untouched(case: PlayerCase) -> None:
-    """Playing leaves the global random state of torch, NumPy and Python as it was."""
+    """Playing does not change the global random state of torch, NumPy and Python."""
     for settings in case.games().values():
         with same_random_state("The player"):
             play(case, settings)
 
 
 def check_alone_and_in_a_batch(case: PlayerCase) -> None:
-    """An episode is played the same alone and in a batch with others."""
+    """An episode is the same alone and in a batch."""
     for name, settings in case.games().items():
         together = case.episodes(settings).actions
         for i, seed in enumerate(SEEDS):
             alone = partial(_actions, case, settings, [seed])
             expected = alone()
             mine = [actions[i : i + 1] for actions in together[: len(expected)]]
-            what = f"An episode is played differently alone and in a batch ({name}); keep what belongs to each apart"
+            what = f"An episode is different alone and in a batch ({name}); keep the state of episodes separate"
             require_same_actions(mine, expected, what, alone)
 
 
 def check_begins_anew(case: PlayerCase) -> None:
-    """A player that has played before acts as a new one: `begin` forgets everything."""
+    """A player that has played before acts like a new player: `begin` forgets everything."""
     for name, settings in case.games().items():
         player, new = case.make(), partial(_actions, case, settings)
         play(case, settings, OTHER_SEEDS, player)
-        what = f"A player that has played before acts differently from a new one ({name}); forget everything in `begin`"
+        what = f"A player that has played before acts differently from a new player ({name}); forget all in `begin`"
         again = play(case, settings, player=player).actions
         require_same_actions(again, case.episodes(settings).actions, what, new)
 
 
 def check_forgets_between_episodes(case: PlayerCase) -> None:
-    """Where the next episode begins at once (`seen.fresh`), nothing of the one before is remembered."""
+    """If the next episode begins at once (`seen.fresh`), the player forgets the previous one."""
     for name, settings in case.games().items():
         usual = partial(_second_episodes, case, settings, 0)
-        what = f"What the partner did in an episode changes the actions of the next ({name}); forget where `seen.fresh`"
+        what = f"A partner's actions in one episode change the next episode ({name}); forget where `seen.fresh`"
         require_same_actions(_second_episodes(case, settings, 1), usual(), what, usual)
 
 

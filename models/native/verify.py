@@ -2,8 +2,8 @@
 
 A trace holds the computations of a model. It does not hold changes of the backward pass in a third-party model
 (`no_grad`, a hook, or its own `autograd.Function`), or its behavior for a batch of another size. Models with only
-modules of icy and PyTorch have no such code, and icy's tests compare their gradients. For these models it is enough to
-compare the scores of the traced batch, because a comparison takes as long as some updates.
+modules of icy and PyTorch have no code like this, and icy's tests compare their gradients. For these models it is
+enough to compare the scores of the traced batch, because a comparison takes as long as some updates.
 """
 
 import copy

@@ -213,7 +213,7 @@ def _cleared(low: Lowering, slabs: list[Slab], width: int) -> None:
 def _gradients_of_attention(
     low: Lowering, asking: list[RowPanel], seen: list[RowPanel]
 ) -> tuple[dict[RowPanel, list[Slab]], bool, bool]:
-    """Return the targets of an attention's gradients, and whether those of keys and values, and of queries, are added.
+    """Return the targets of an attention's gradients, and whether to add to keys and values, and to queries.
 
     A panel that only attentions read has no gradient of its queries until the last attention with these queries runs
     its backward pass. That one need not add, so the steps of a sender clear no memory.

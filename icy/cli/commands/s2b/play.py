@@ -88,7 +88,7 @@ def play_command(
 
 
 def person(role: str) -> Any:
-    """Make a player whose actions are typed."""
+    """Make a player with typed actions."""
     from icy.s2b.players.interface import Action, Player
 
     class Person(Player):

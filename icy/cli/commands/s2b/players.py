@@ -68,7 +68,7 @@ def players_of(asked: Sequence[str], role: str, where: Assignments = ()) -> list
     """Return players of a role: registered ones by name, and trained ones from their files.
 
     Raises:
-        IcyError: an unknown name, or files without such players.
+        IcyError: an unknown name, or files without players of this role.
     """
     found: dict[str, ChosenPlayer] = {}
     for name in asked:

@@ -76,9 +76,7 @@ def levenshtein(
     """
     found, width = np.empty((len(left), len(right)), dtype=np.uint8), left.shape[1]
     if right.shape[1] != width or width > MOST_TOKENS or symbols > MOST_SYMBOLS:
-        raise IncompatibleError(
-            f"Messages must have one width, at most {MOST_TOKENS}, and {MOST_SYMBOLS} symbols."
-        )
+        raise IncompatibleError(f"Messages must have one width, at most {MOST_TOKENS}, and {MOST_SYMBOLS} symbols.")
     texts: list[int] = []
     held: list[NDArray[Any]] = []  # keeps arrays alive while the native code reads them
     for tokens, lengths in ((left, left_lengths), (right, right_lengths)):
