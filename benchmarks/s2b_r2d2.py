@@ -25,8 +25,8 @@ PLAYERS: dict[str, dict[str, Any]] = {
     "listener": {},
     "both, with SAD": {"players": "both", "sad": True},
 }
-OF_STEPS = {"network": ("network.py", "step"), "game": ("game.py", "step"), "observations": ("agent.py", "_observe")}
-OF_UPDATES = {
+STEP_PARTS = {"network": ("network.py", "step"), "game": ("game.py", "step"), "observations": ("agent.py", "_observe")}
+UPDATE_PARTS = {
     "forward": ("r2d2_learning.py", "_unrolled"),
     "backward": ("_tensor.py", "backward"),
     "replay": ("replay.py", "draw"),
@@ -49,8 +49,8 @@ def rows(steps: int, updates: int) -> Iterator[tuple[object, ...]]:
         settings = R2D2Settings.preset(preset, least=6_400, **changes)
         learning = R2D2Learning(GameSettings(), settings)
         learning.run(1)
-        step, of_steps = measured(learning.step, steps, OF_STEPS)
-        update, of_updates = measured(learning.learn, updates, OF_UPDATES)
+        step, of_steps = measured(learning.step, steps, STEP_PARTS)
+        update, of_updates = measured(learning.learn, updates, UPDATE_PARTS)
         hour = 3600 / (step / settings.actors + update / settings.observations_per_update)
         numbers = f"{settings.actors / step:,.0f}", of_steps, f"{1 / update:.1f}", of_updates
         yield preset, name, *numbers, f"{hour / 1e6:.1f} million"

@@ -183,11 +183,11 @@ def whole_table(results: Sequence[Measured]) -> str:
 
 
 BY_HAND = "*By hand*: {cores} of these processes at once, each on one thread. "
-OF_CORES = (
+CORE_BOUND = (
     "The bound is the rate of a micro-kernel ({kernel}) in the same rounds with all cores busy; on one core, with the "
     "others idle, it reaches {alone:.0f} GFLOP/s."
 )
-OF_GPU = "The bound is the rate of one large product in the same rounds."
+GPU_BOUND = "The bound is the rate of one large product in the same rounds."
 
 
 def page(results: Sequence[Measured], where: Where, plan: Plan, alone: float, load: float) -> str:
@@ -216,7 +216,7 @@ def page(results: Sequence[Measured], where: Where, plan: Plan, alone: float, lo
         "processes": steady.ways(where.device)[ICY][0],
         "stack": where.stack,
         "engines": "; ".join(f"`{engine}` for {named(of)}" for engine, of in engines.items()),
-        "bound": OF_CORES.format(kernel=bound.MICRO_KERNEL, alone=alone) if on_cpu else OF_GPU,
+        "bound": CORE_BOUND.format(kernel=bound.MICRO_KERNEL, alone=alone) if on_cpu else GPU_BOUND,
         "load": load,
         "steady": steady_table(results),
         "whole": whole_table(results),

@@ -6,11 +6,11 @@ from icy.languages.meanings import MeaningSpace
 
 from .languages import make_language, resolve
 
-KEPT_BYTES = 128 * 2**20  # 64 languages of 5x10; the least recently used are removed
+CACHE_BYTES = 128 * 2**20  # 64 languages of 5x10; the least recently used are removed
 BYTES_OF_ONE = 1024  # a language without its messages
 
 Key = tuple[str, MeaningSpace, int, int, int]
-_kept: dict[Key, tuple[list[Entry], Language]] = {}  # in the order of the last use
+_cache: dict[Key, tuple[list[Entry], Language]] = {}  # in the order of the last use
 
 
 def shared_language(name: str, space: MeaningSpace, vocab_size: int, word_length: int, seed: int) -> Language:
@@ -20,19 +20,19 @@ def shared_language(name: str, space: MeaningSpace, vocab_size: int, word_length
     """
     entries = resolve(name)
     key = "+".join(entry.name for entry in entries), space, vocab_size, word_length, seed
-    made_by, language = _kept.pop(key, (None, None))
+    made_by, language = _cache.pop(key, (None, None))
     if language is None or made_by != entries:  # the grammar may have been registered again, for example in a notebook
         language = make_language(name, space, vocab_size, word_length, seed)
-    _kept[key] = entries, language
+    _cache[key] = entries, language
     _make_room()
     return language
 
 
 def _make_room() -> None:
-    sizes = {key: language.messages.nbytes + BYTES_OF_ONE for key, (_, language) in _kept.items()}
-    excess = sum(sizes.values()) - KEPT_BYTES
+    sizes = {key: language.messages.nbytes + BYTES_OF_ONE for key, (_, language) in _cache.items()}
+    excess = sum(sizes.values()) - CACHE_BYTES
     for key, size in sizes.items():
         if excess <= 0:
             return
-        del _kept[key]
+        del _cache[key]
         excess -= size

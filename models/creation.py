@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 LARGE = 4096  # models from this hidden size are checked against the memory before they are created
 COPIES = 4  # copies of a parameter in training: itself, its gradient and Adam's two moments
 BYTES = 4  # per copy
-OF_EVERY_MODEL = {"space", "message_length", "vocab_size", "hidden_size", "self"}  # arguments that are not options
+COMMON_ARGUMENTS = {"space", "message_length", "vocab_size", "hidden_size", "self"}  # arguments that are not options
 DEFAULTS = {"message_length": 20, "vocab_size": 4, "hidden_size": 128}  # Icy22's main setting, with 5x10
 
 
@@ -101,7 +101,7 @@ def create(
         options["representation"] = _representation(entry, options.get("representation", entry.representations[:1]))
         if accepted is not None and "representation" not in accepted:
             del options["representation"]  # only models with a feedback loop depend on it
-    unknown = [name for name in options if name in OF_EVERY_MODEL or (accepted is not None and name not in accepted)]
+    unknown = [name for name in options if name in COMMON_ARGUMENTS or (accepted is not None and name not in accepted)]
     if unknown:
         known = "any other name" if accepted is None else ", ".join(sorted(accepted)) or "none"
         raise InvalidSettingError(f"{entry.qualified} has no option '{unknown[0]}'; its options: {known}.")
@@ -168,4 +168,4 @@ def _option_names(factory: AnyFunction) -> set[str] | None:
     if any(p.kind is p.VAR_KEYWORD for p in parameters):
         return None
     named = [p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    return set(named) - OF_EVERY_MODEL - {"cell"}
+    return set(named) - COMMON_ARGUMENTS - {"cell"}

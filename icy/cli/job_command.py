@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from icy.cli.groups import command as icy_command
-from icy.cli.options import SHOWN, given_by_user, spec_options
+from icy.cli.options import OUTPUT_OPTIONS, given_by_user, spec_options
 from icy.cli.session import OutputOptions, print_by_protocol, run_command
 from icy.experiments.plan import make_plan
 from icy.experiments.results import ProbeResult
@@ -24,7 +24,7 @@ def job_command(kind: JobKind, name: str | None = None, epilog: str | None = Non
 
     @icy_command(name or kind.name, help=kind.description, epilog=epilog)
     @spec_options(spec)
-    @SHOWN
+    @OUTPUT_OPTIONS
     @click.pass_context
     def command(ctx: click.Context, /, **given: object) -> int:
         output = OutputOptions.take(given)

@@ -291,7 +291,7 @@ def together(*options: Decorator) -> Decorator:
     return decorate
 
 
-SHOWN = together(
+OUTPUT_OPTIONS = together(
     click.option("--dry-run", is_flag=True, help="Show the planned training and its estimated time; train nothing."),
     click.option(
         "--format",

@@ -35,7 +35,7 @@ from .output import note, print_table, stderr
 
 @dataclass(frozen=True)
 class OutputOptions:
-    """Output of a training command: the options of `icy.cli.options.SHOWN`."""
+    """Output of a training command: the options of `icy.cli.options.OUTPUT_OPTIONS`."""
 
     dry_run: bool
     format_: str
@@ -139,7 +139,7 @@ def print_remarks(plan: Plan, result: ProbeResult) -> None:
             f"Written: {', '.join(str(path) for path in result.paths)}; one file per replicate in {folder / 'records'}."
         )
     for kind in map(job_kind, plan.kinds):
-        if kind.evaluates and (sentence := _kept_models(plan, kind, result)):
+        if kind.evaluates and (sentence := _saved_models_note(plan, kind, result)):
             note(sentence)
     if result.failures:
         note(
@@ -148,7 +148,7 @@ def print_remarks(plan: Plan, result: ProbeResult) -> None:
         )
 
 
-def _kept_models(plan: Plan, kind: JobKind, result: ProbeResult) -> str:
+def _saved_models_note(plan: Plan, kind: JobKind, result: ProbeResult) -> str:
     """Return how to evaluate a kind's models, or how to save them; "" if there are no results."""
     if all(record["failed"] for record in result.records):
         return ""
@@ -179,11 +179,11 @@ class _ConsoleLog(logging.Handler):
 def set_up_log(console: Console, quiet: bool, verbose: int) -> None:
     """Print icy's log on a console until the command ends, from the level that `quiet` and `verbose` choose."""
     level = logging.ERROR if quiet else (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
-    click.get_current_context().with_resource(_shown_log(console, level))
+    click.get_current_context().with_resource(_log_output(console, level))
 
 
 @contextmanager
-def _shown_log(console: Console, level: int) -> Iterator[None]:
+def _log_output(console: Console, level: int) -> Iterator[None]:
     log, handler = logging.getLogger("icy"), _ConsoleLog(console)
     log.addHandler(handler)
     try:

@@ -19,7 +19,7 @@ LARGEST_FLOAT = sys.float_info.max
 
 # How a stack of replicates is run (icy.training.learners), and how its updates are issued (icy.training.cuda_graphs).
 # Settings that a game from scratch does not depend on.
-OF_PRETRAINING = ("check_growth", "check_every", "max_steps", "steps_from_zero")
+PRETRAINING_SETTINGS = ("check_growth", "check_every", "max_steps", "steps_from_zero")
 ENGINES: tuple[str, ...] = get_args(Engine)
 STACKINGS = tuple(name for name in ENGINES if "+" not in name)
 

@@ -64,7 +64,7 @@ class Split:
                 f"A held-out meaning combines values of several attributes, but {space} has only one; take two, "
                 "as in 2x10."
             )
-        drawn, what = self._drawn_from(space), "pairs of values" if self.kind == "combinations" else "meanings"
+        drawn, what = self._population(space), "pairs of values" if self.kind == "combinations" else "meanings"
         held_out, left = self._count(drawn), drawn.size - self._count(drawn)
         if not held_out:
             raise InvalidSettingError(
@@ -81,14 +81,14 @@ class Split:
         """Return the numbers of the meanings that a seed holds out, in order. Errors as for `check`."""
         self.check(space)
         generator = stream(seed, "held out", self.kind)
-        drawn = self._drawn_from(space)
+        drawn = self._population(space)
         if self.kind == "random":
             return np.sort(_draw(drawn, self._count(drawn), generator))
         pair = np.sort(generator.choice(space.attributes, 2, replace=False))
         chosen = np.isin(drawn.index(space.all()[:, pair]), _draw(drawn, self._count(drawn), generator))
         return np.flatnonzero(chosen)
 
-    def _drawn_from(self, space: MeaningSpace) -> MeaningSpace:
+    def _population(self, space: MeaningSpace) -> MeaningSpace:
         """Return the space to draw a share from: the space, or the pairs of values as a space of two attributes."""
         return space if self.kind == "random" else MeaningSpace(2, space.values)
 

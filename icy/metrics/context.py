@@ -155,7 +155,7 @@ def _aligned(
         shared = np.zeros_like(counts)
         for first in range(0, len(times), PAIRS_AT_ONCE):
             some = slice(first, first + PAIRS_AT_ONCE)
-            _share_out(shared, translation, concepts[some], tokens[some], times[some])
+            _divide_counts(shared, translation, concepts[some], tokens[some], times[some])
         before, translation = translation, _shares(shared, 1)
         change = float(np.abs(translation - before).max())
     found = {"rounds": rounds, "most_rounds": MOST_ROUNDS, "change": change, "tolerance": SETTLED}
@@ -178,7 +178,7 @@ def _pairs(
     return concepts[first[pairs // width]], pairs % width, times
 
 
-def _share_out(
+def _divide_counts(
     shared: Matrix,
     translation: Matrix,
     concepts: NDArray[np.int64],

@@ -138,7 +138,7 @@ def dci(
     factors, parts = [coded.factors[a] for a in held], [codes[d] for d in active]
     whole = together(np.zeros(rows, dtype=np.int64), *parts)
     informativeness = float(np.mean([_best(factor, whole).sum() / rows for factor in factors]))
-    samples = list(_drawn(factors, parts, seed)) if drawn else [_importance(factors, parts)]
+    samples = list(_sampled_importance(factors, parts, seed)) if drawn else [_importance(factors, parts)]
     importance = np.zeros((len(coded.factors), len(codes)))
     importance[np.ix_(held, active)] = _shares(np.sum(samples, 0), 1)
     found = _three(np.sum(samples, 0), informativeness)
@@ -206,7 +206,7 @@ def _importance(factors: Sequence[Codes], parts: Sequence[Codes]) -> Matrix:
     return found
 
 
-def _drawn(factors: Sequence[Codes], parts: Sequence[Codes], seed: int) -> Iterator[Matrix]:
+def _sampled_importance(factors: Sequence[Codes], parts: Sequence[Codes], seed: int) -> Iterator[Matrix]:
     """Yield the sum of the gains of each part over drawn orders of the parts, group by group: [A, D]."""
     draws = stream(seed, "dci")
     for _ in range(GROUPS):

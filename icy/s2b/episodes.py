@@ -71,8 +71,8 @@ class Episodes:
     def take(self, which: Int64[Wholes, " some"]) -> "Episodes":
         """Return the episodes at these indices, in that order, with their games."""
         games = ragged(self.first[which], self.games[which])
-        own = {name: getattr(self, name)[which] for name in OF_EPISODES if name != "first"}
-        return replace(self, **own, first=_firsts(own["games"]), **{n: getattr(self, n)[games] for n in OF_GAMES})
+        own = {name: getattr(self, name)[which] for name in EPISODE_FIELDS if name != "first"}
+        return replace(self, **own, first=_firsts(own["games"]), **{n: getattr(self, n)[games] for n in GAME_FIELDS})
 
     @staticmethod
     def join(parts: Sequence["Episodes"]) -> "Episodes":
@@ -88,8 +88,8 @@ class Episodes:
 
 
 BYTES, BYTES_PER_SAMPLE = 160, 40  # measured memory that dealing an episode takes per meaning
-OF_EPISODES = tuple(f.name for f in fields(Episodes))[:7]
-OF_GAMES = tuple(f.name for f in fields(Episodes))[7:]
+EPISODE_FIELDS = tuple(f.name for f in fields(Episodes))[:7]
+GAME_FIELDS = tuple(f.name for f in fields(Episodes))[7:]
 
 
 def ragged(first: Int64[Wholes, " part"], counts: Int64[Wholes, " part"]) -> Int64[Wholes, " whole"]:
@@ -254,7 +254,7 @@ class _Games:
         first = np.where(keep, self._same_meaning(self.target), stand_in)
         seen, meant = np.concatenate([first[:, None], distractors], axis=1), np.zeros(len(keep), dtype=np.int64)
         if settings.kind == "meta" and settings.query_of == "listener":
-            turned, *views = self._turned(keep, stand_in, distractors)
+            turned, *views = self._schedule_for_listener(keep, stand_in, distractors)
             of_game = turned[:, None]
             speaker, seen = np.where(of_game, views[0], speaker), np.where(of_game, views[1], seen)
             meant = np.where(turned, views[2], meant)
@@ -263,7 +263,7 @@ class _Games:
         answer = np.where(keep, (order == meant[:, None]).argmax(1), slots)
         return _Views(speaker, listener, answer)
 
-    def _turned(
+    def _schedule_for_listener(
         self, keep: NDArray[np.bool_], stand_in: Wholes, distractors: Wholes
     ) -> tuple[NDArray[np.bool_], Wholes, Wholes, Wholes]:
         """Show the scheduled stimulus to the listener; the speaker describes any of the listener's stimuli, or another.
@@ -312,7 +312,7 @@ class _Games:
         for query in (False, True):
             games = np.flatnonzero(self.query == query)
             if len(games):
-                found[games] = self._drawn_from(self._candidates(query), games, uniform[games])
+                found[games] = self._draw(self._candidates(query), games, uniform[games])
         return found if settings.distinct else self._fetched(found)
 
     def _fetched(self, stimuli: Wholes) -> Wholes:
@@ -321,7 +321,7 @@ class _Games:
         drawn = self._uniform("fetched", stimuli.shape[1]) * count
         return stimuli - stimuli % count + drawn.astype(np.int64)
 
-    def _drawn_from(self, candidates: Candidates, games: Wholes, uniform: Reals) -> Wholes:
+    def _draw(self, candidates: Candidates, games: Wholes, uniform: Reals) -> Wholes:
         episode, target, settings = self.episode[games], self.target[games], self.settings
         # The authors' program draws the stand-in for the target separately from the distractors, so it may share their
         # meanings. At O = 1 distractors differ from the target only by their index in the list, so they may share its.

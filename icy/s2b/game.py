@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 OfEpisodes = Int[Array, "batch={self.episodes}"]
 
 STATE = ("_round", "_result", "_previous", "_done", "_fresh", "_idle", "_heard", "_heard_back", "_counts")
-OF_STEP = ("decided", "correct", "reward")  # outcome of the previous step, in a turn
+OUTCOME_FIELDS = ("decided", "correct", "reward")  # outcome of the previous step, in a turn
 REWARDS = ((0.0, 1.0), (-2.0, 1.0))  # for a wrong and a right decision, in the support and in the query
 
 
@@ -252,7 +252,7 @@ class BatchedGame:
         nothing = self._zeros(self.settings.length)
         if tokens is None:
             return nothing, self._false
-        tokens = self._given(tokens, (self.episodes, self.settings.length), f"The messages of the {player}")
+        tokens = self._checked_array(tokens, (self.episodes, self.settings.length), f"The messages of the {player}")
         known, some, legal = ~self._false, self._false, self.turn.seen_by(player).may_speak
         for column in tokens.T:
             known = known & (column >= 0) & (column <= self.settings.vocab_size)
@@ -265,11 +265,11 @@ class BatchedGame:
         """Return a decision as the game uses it, and where it was illegal or unknown."""
         if decided is None:
             return self._zeros(), self._false
-        decided = self._given(decided, (self.episodes,), "Decisions")
+        decided = self._checked_array(decided, (self.episodes,), "Decisions")
         known = (decided >= 0) & (decided < self.settings.decisions)
         return decided * (1 * known), ~known | (~self.turn.listener.may_decide & (decided != 0))
 
-    def _given(self, array: Array, shape: tuple[int, ...], what: str) -> Array:
+    def _checked_array(self, array: Array, shape: tuple[int, ...], what: str) -> Array:
         array = self._array(array)
         if tuple(array.shape) != shape:
             raise InvalidSettingError(f"{what} must have the shape {shape}, not {tuple(array.shape)}.")
@@ -347,7 +347,7 @@ class BatchedGame:
             "episodes": self.cpu(self.episode_number).tolist(),
             "games": self.cpu(self.game_number).tolist(),
             "illegal": {player: self.cpu(count).tolist() for player, count in self.illegal.items()},
-            "turn": {name: self.cpu(getattr(last, name)).tolist() for name in OF_STEP},
+            "turn": {name: self.cpu(getattr(last, name)).tolist() for name in OUTCOME_FIELDS},
         }
 
     def load(self, state: SavedState) -> Turn:
@@ -362,7 +362,7 @@ class BatchedGame:
             setattr(self, name, self._like(getattr(self, name), state[name]))
         self.illegal = {player: self._like(count, state["illegal"][player]) for player, count in self.illegal.items()}
         blank = self._false, self._false, self._no_reward
-        return self._observe(*(self._like(b, state["turn"][n]) for b, n in zip(blank, OF_STEP, strict=True)))
+        return self._observe(*(self._like(b, state["turn"][n]) for b, n in zip(blank, OUTCOME_FIELDS, strict=True)))
 
     def _like(self, array: Array, values: ArrayLike) -> Array:
         """Return values as an array of the same type as another."""

@@ -196,12 +196,12 @@ class BatchedRecall:
             self.number = np.zeros(self.episodes, dtype=np.int64)
         else:
             self.number = self.number + 1
-        self._schedule = self._drawn(np.arange(self.episodes))
+        self._schedule = self._draw_episodes(np.arange(self.episodes))
         self._at, self._asked, self._result = (np.zeros(self.episodes, dtype=np.int64) for _ in range(3))
         self._done = np.zeros(self.episodes, dtype=bool)
         self.illegal = np.zeros(self.episodes, dtype=np.int64)
         self._right = np.zeros((self.episodes, self.settings.shots), dtype=np.int64)
-        return self._turned(np.zeros(self.episodes, dtype=np.float32))
+        return self._make_turn(np.zeros(self.episodes, dtype=np.float32))
 
     def step(self, actions: ArrayLike) -> RecallTurn:
         """Answer in all episodes, with a value or with the action for no answer, [B].
@@ -231,7 +231,7 @@ class BatchedRecall:
         self._asked = np.where(self._done, self._asked, 1 - self._asked)
         if self.autoreset and ended.any():
             self._again(ended)
-        return self._turned(rewards)
+        return self._make_turn(rewards)
 
     @property
     def answers(self) -> Int64[Wholes, "batch={self.episodes}"]:
@@ -277,14 +277,14 @@ class BatchedRecall:
         self.seeds = seeds_of(self.episodes, seeds=state["seeds"])
         for name in STATE[1:]:
             setattr(self, name, np.array(state[name], dtype=bool if name == "_done" else np.int64))
-        self._schedule = self._drawn(np.arange(self.episodes))
-        return self._turned(np.array(state["reward"], dtype=np.float32))
+        self._schedule = self._draw_episodes(np.arange(self.episodes))
+        return self._make_turn(np.array(state["reward"], dtype=np.float32))
 
     def _again(self, rows: NDArray[np.bool_]) -> None:
         """Begin the next episode in some slots."""
         which = np.flatnonzero(rows)
         self.number[which] += 1
-        new, old = self._drawn(which), self._schedule
+        new, old = self._draw_episodes(which), self._schedule
         for name in ("meanings", "dimension"):
             table, more = getattr(old, name), getattr(new, name)
             if more.shape[1] > table.shape[1]:
@@ -297,7 +297,7 @@ class BatchedRecall:
             state[which] = 0
         self._done = self._done & ~rows
 
-    def _drawn(self, which: Wholes) -> _Schedule:
+    def _draw_episodes(self, which: Wholes) -> _Schedule:
         """Draw the present episodes of some slots."""
         settings = self.settings
         streams = EpisodeStreams.of_seeds(self.seeds[which]).within("recall").nth(self.number[which])
@@ -322,14 +322,14 @@ class BatchedRecall:
         number = self._schedule.meanings[np.arange(self.episodes), self._at]
         return all_meanings(self.settings.most, self.settings.dimensions)[number]
 
-    def _turned(self, rewards: NDArray[np.float32]) -> RecallTurn:
+    def _make_turn(self, rewards: NDArray[np.float32]) -> RecallTurn:
         asked = self._asked == ASKED
-        stimulus = np.where(asked[:, None], self._question(), self._shown()).astype(np.float32)
+        stimulus = np.where(asked[:, None], self._question(), self._visible_stimulus()).astype(np.float32)
         stimulus[self._done] = 0
         self.turn = RecallTurn(stimulus, self._asked.copy(), self._result.copy(), rewards, self._done.copy())
         return self.turn
 
-    def _shown(self) -> NDArray[np.float32] | Reals:
+    def _visible_stimulus(self) -> NDArray[np.float32] | Reals:
         values = self._values()
         if self.settings.representation == "ohe":
             table = one_hot(Spaces(np.full((1, self.settings.dimensions), self.settings.most), self.settings.most))

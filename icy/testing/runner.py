@@ -173,7 +173,7 @@ def run_all(
     results += [CheckResult(check.name, True, why, 0.0, True, True) for check in checks[len(results) :]]
     failed = {result.name: result.message for result in results if not result.passed}
     if failed and raise_on_failure:
-        listing = "\n".join(f"  {name}: {said_once(failed, name)}" for name in failed)
+        listing = "\n".join(f"  {name}: {message_or_reference(failed, name)}" for name in failed)
         raise ContractError(f"{label} fails {len(failed)} of {counted(len(results), 'check')}:\n{listing}", results)
     return results
 
@@ -204,7 +204,7 @@ def _stopped_after(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, handler)
 
 
-def said_once(messages: Mapping[str, str], name: str) -> str:
+def message_or_reference(messages: Mapping[str, str], name: str) -> str:
     """Return the message of a check; if an earlier check has the same message, its name."""
     first = next(earlier for earlier, message in messages.items() if message == messages[name])
     return messages[name] if first == name else f"as {first}"

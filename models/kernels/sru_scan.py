@@ -96,7 +96,7 @@ class _SRUScan(Fused):
                 _project(x[:, slab], blocks, [candidate, part.f, part.r, part.passed])
             _run_states(part, candidate, bias, weight)
             if part.r is not None and part.h is not None:
-                _put_out(part, part.r, part.h, bias, weight)
+                _compute_outputs(part, part.r, part.h, bias, weight)
         ctx.save_for_backward(x, matrix, bias, weight, c, *run)
         ctx.settings = steps, activation
         return run.after[:, -1].clone() if run.h is None else run.h
@@ -190,7 +190,7 @@ def _run_states(run: _Run, candidate: Tensor | None, bias: Tensor, weight: Tenso
             torch.lerp(candidate[:, t], c, f, out=new_c)
 
 
-def _put_out(run: _Run, r: Tensor, h: Tensor, bias: Tensor, weight: Tensor) -> None:
+def _compute_outputs(run: _Run, r: Tensor, h: Tensor, bias: Tensor, weight: Tensor) -> None:
     """Compute r and h."""
     _open(r, bias[:, 1:, None], weight[:, 1:, None], run.before, fed=run.passed is not None)
     shown = run.after if run.shown is None else _tanh(run.after, run.shown)
@@ -231,13 +231,13 @@ class _Backward:
     """
 
     def __init__(
-        self, run: _Run, weight: Tensor, grad: Tensor, x: Tensor | None, blocks: Sequence[Tensor], to_x_wanted: bool
+        self, run: _Run, weight: Tensor, grad: Tensor, x: Tensor | None, blocks: Sequence[Tensor], needs_x_gradient: bool
     ) -> None:
         self.run, self.x, self.blocks = run, x, blocks
         self.v: tuple[Tensor, ...] = weight.unsqueeze(2).split(1, 1)  # v_f and v_r, [replicate, 1, 1, E]
         self.to_h = grad  # unused without h
         self.to_c = grad if run.h is None else torch.zeros_like(grad[:, 0])
-        self.to_x = torch.empty_like(x) if x is not None and to_x_wanted else None
+        self.to_x = torch.empty_like(x) if x is not None and needs_x_gradient else None
         self.to_blocks = [torch.zeros_like(block, memory_format=torch.contiguous_format) for block in blocks]
         slab = run.f[:, _slabs(run)[0]]
         self.room = [torch.empty_like(slab) for _ in range(6)]

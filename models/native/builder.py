@@ -46,7 +46,7 @@ class Builder:
 
     def __post_init__(self) -> None:
         self._back: list[Callable[[], None]] = []  # for chunks
-        self._back_fixed: list[Callable[[], None]] = []
+        self._backward_fixed: list[Callable[[], None]] = []
         self._panels: dict[object, RowPanel] = {}
         self._packs: dict[object, Slab] = {}
         self._products: dict[RowPanel, list[_Product]] = {}  # products that wrote a panel
@@ -80,24 +80,24 @@ class Builder:
             (self.after if back else self.before).append(operation)
         return operation
 
-    def on_the_way_back(self, rows: int | None, function: Callable[[], None]) -> None:
+    def add_backward(self, rows: int | None, function: Callable[[], None]) -> None:
         """Register a function that emits gradient operations. Functions run in reverse order of registration."""
-        (self._back if rows is None else self._back_fixed).append(function)
+        (self._back if rows is None else self._backward_fixed).append(function)
 
     def gradient_of(self, out: RowPanel) -> Callable[[Callable[[list[Slab]], None]], None]:
         """Register a function that emits the gradient operations of a panel; its argument is the gradient's slabs."""
 
         def register(function: Callable[[list[Slab]], None]) -> None:
             if out.trained:
-                self.on_the_way_back(out.rows, lambda: None if out.grads is None else function(out.grads))
+                self.add_backward(out.rows, lambda: None if out.grads is None else function(out.grads))
 
         return register
 
-    def go_back(self) -> None:
+    def emit_backward(self) -> None:
         """Emit the operations of the gradient."""
         for function in reversed(self._back):
             function()
-        for function in reversed(self._back_fixed):
+        for function in reversed(self._backward_fixed):
             function()
 
     # -- gradients -----------------------------------------------------------------------------------------------------
@@ -120,7 +120,7 @@ class Builder:
             return stops.grad, False
         return stops.grad, True
 
-    def hand(self, panel: RowPanel, grads: list[Slab], back_rows: int | None) -> None:
+    def hand(self, panel: RowPanel, grads: list[Slab], gradient_rows: int | None) -> None:
         """Pass a finished gradient to a panel: without a copy from the panel's only user, otherwise by addition."""
         if not panel.trained:
             return
@@ -129,7 +129,7 @@ class Builder:
             return
         to, add = self.into(panel)
         for slab, target, columns in zip(grads, to, panel.columns, strict=True):
-            self.emit(Code.COPY, back_rows, columns, slab, target, 1.0, add, back=True)
+            self.emit(Code.COPY, gradient_rows, columns, slab, target, 1.0, add, back=True)
 
     # -- views as panels -----------------------------------------------------------------------------------------------
 
@@ -175,7 +175,7 @@ class Builder:
                 )
 
         if panel.trained:
-            self.on_the_way_back(view.rows, back)
+            self.add_backward(view.rows, back)
         return panel
 
     def _zeros(self, value: Zero, parts: int) -> RowPanel:
@@ -198,7 +198,7 @@ class Builder:
                 self.emit(Code.INPUT_BACK, None, value.values, place, panel.grads[0], back=True)
 
         if panel.trained:
-            self.on_the_way_back(None, back)
+            self.add_backward(None, back)
         self._panels[value] = panel
         return panel
 
@@ -296,7 +296,7 @@ class Builder:
                 written.append(_Product(operation, some, row, add))
                 row, add = None, True
         if trained:
-            self.on_the_way_back(rows, lambda: self._product_back(out, live, shift, under, size))
+            self.add_backward(rows, lambda: self._product_back(out, live, shift, under, size))
         return out
 
     def _target(

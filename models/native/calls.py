@@ -116,7 +116,7 @@ class Caller:
         self._free.clear()  # memory for another size of stack or batch
         return torch.zeros(size, dtype=torch.float32, device="cpu")
 
-    def give_back(self, space: Float[Tensor, " size"]) -> None:
+    def release(self, space: Float[Tensor, " size"]) -> None:
         """Return memory for use in the next pass."""
         self._free.append(space)
 
@@ -276,6 +276,6 @@ class ProgramPass(torch.autograd.Function):
         one.gradients, one.scores = of_parameters.data_ptr(), address(grad, "float32", size, "gradient of the scores")
         one.to_input = None if of_inputs is None else of_inputs.data_ptr()
         ctx.caller.run(ctx.program, one, len(inputs), True)
-        ctx.caller.give_back(ctx.held[-1])
+        ctx.caller.release(ctx.held[-1])
         ctx.held = None
         return None, None, of_parameters, of_inputs, None

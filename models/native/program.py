@@ -140,7 +140,7 @@ class Program:
         if gradient:
             for score in scores:
                 builder.into(score.panel)
-            builder.go_back()
+            builder.emit_backward()
         self._complete(builder, scores, examples)
 
     def chunks(self, batch: int) -> int:

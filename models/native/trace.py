@@ -175,7 +175,7 @@ def trace(
         nodes.append(node)
         return Traced.of(TracedOutput(node), nodes)
 
-    mode, kept, drawn = model.training, _kept(model), _random_states()
+    mode, kept, drawn = model.training, _mutable_state(model), _random_states()
     model.train(training)
     noise = Noise(torch.zeros((), dtype=torch.long, device="cpu")) if training else None
     try:
@@ -187,7 +187,7 @@ def trace(
         model.train(mode)
     if _random_states() != drawn:
         raise NotTraceableError("it draws its own random numbers")
-    if _kept(model) != kept:
+    if _mutable_state(model) != kept:
         raise NotTraceableError("it keeps numbers from one call to the next, or overwrites its parameters")
     if not isinstance(found, Traced):
         raise NotTraceableError("it has several outputs, or one that does not depend on its input")
@@ -216,7 +216,7 @@ def _instead(model: nn.Module, values: Mapping[str, Tensor]) -> Iterator[None]:
             parameters[name] = parameter
 
 
-def _kept(model: nn.Module) -> tuple[list[int], list[dict[str, float]]]:
+def _mutable_state(model: nn.Module) -> tuple[list[int], list[dict[str, float]]]:
     """Return how often each parameter was overwritten, and the plain numbers in modules, such as counts of calls."""
     numbers = [
         {name: value for name, value in vars(module).items() if isinstance(value, (int, float)) and name != "training"}

@@ -61,7 +61,7 @@ def atlas_command(
     table = atlas.coverage() if models else atlas.settings()
     shown = table.loc[:, [name for name in table if table[name].nunique(dropna=False) > 1 or name in _ALWAYS]]
     headings = [str(name).replace("_", " ") for name in shown]
-    print_rows(headings, [list(map(_shown, row)) for row in shown.itertuples(index=False)], format_)
+    print_rows(headings, [list(map(_cell_text, row)) for row in shown.itertuples(index=False)], format_)
     about = atlas.about
     note(
         f"{counted(about['runs'], 'run')}, {counted(about['hours'], 'hour')}, made "
@@ -80,7 +80,7 @@ def _write_page(atlas: Atlas, html: str) -> int:
     return DONE
 
 
-def _shown(value: Any) -> Any:
+def _cell_text(value: Any) -> Any:
     """Return a value as shown: whole numbers without a decimal point, missing values as an empty cell."""
     import pandas as pd
 

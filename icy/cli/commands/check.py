@@ -97,7 +97,7 @@ def _check(entry: Entry, used: Sequence[str | None], console: Console, quiet: bo
 def _check_in(entry: Entry, representation: str | None, console: Console, quiet: bool, seconds: float | None) -> bool:
     """Run and print the checks of one plug-in in one representation, and return whether all passed."""
     from icy.testing import check
-    from icy.testing.runner import said_once
+    from icy.testing.runner import message_or_reference
 
     failures: dict[str, str] = {}
     label = entry.qualified if representation is None else f"{entry.qualified} ({representation})"
@@ -106,7 +106,7 @@ def _check_in(entry: Entry, representation: str | None, console: Console, quiet:
         message = result.message
         if not result.passed:
             failures[result.name] = message
-            message = said_once(failures, result.name)
+            message = message_or_reference(failures, result.name)
         if not (quiet and result.passed):
             console.print(_line(result, message))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from icy.cli.groups import command
-from icy.cli.options import SHOWN, given_by_user, plot_option, spec_options
+from icy.cli.options import OUTPUT_OPTIONS, given_by_user, plot_option, spec_options
 from icy.cli.output import checked_plot, note, save_figure
 from icy.cli.session import OutputOptions, print_by_protocol, run_command
 from icy.config.specs import EndToEndSpec
@@ -35,7 +35,7 @@ LAST = ("sender_options", "receiver_options", "preset", "settings")
 
 @command("e2e", epilog=EPILOG)
 @spec_options(EndToEndSpec, FIRST, LAST)
-@SHOWN
+@OUTPUT_OPTIONS
 @plot_option("Draw the curves, in the form of Icy22 figure 7.")
 @click.pass_context
 def e2e_command(ctx: click.Context, /, plot: str | None, **given: object) -> int:

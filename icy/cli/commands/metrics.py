@@ -165,7 +165,7 @@ MEASURED = together(
     ),
     permutations_option,
 )
-SHOWN = together(
+OUTPUT_OPTIONS = together(
     paper_options,
     click.option(
         "--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True, help="Output format."
@@ -187,7 +187,7 @@ SHOWN = together(
 @MEASURED
 @FROM_GRAMMARS
 @FROM_FILES
-@SHOWN
+@OUTPUT_OPTIONS
 def metrics_command(
     sources: tuple[str, ...],
     metric: tuple[str, ...],

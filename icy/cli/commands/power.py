@@ -75,7 +75,7 @@ def power_command(
         sought = "the pilot's effect" if effect is None else f"an effect of {effect:g}"
         both = f"{in_a_line(one)} and {in_a_line(other)}"
         click.echo(f"{both}: seeds that find {sought} with a power of {power:g} at alpha {alpha:g}\n")
-        print_rows(*_shown(table), format_)
+        print_rows(*_power_table(table), format_)
         ratios = table["measure"].eq("ratio").all()
         effects = "quotient of their ratios" if ratios else "difference between them"
         click.echo("\n" + "\n".join([f"effect: of the pilot, {effects}; spread: over pairs", *_LEGEND]))
@@ -84,7 +84,7 @@ def power_command(
     return DONE
 
 
-def _shown(table: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
+def _power_table(table: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
     """Return headings and texts of the table."""
     from icy.records.long_table import ROW
 

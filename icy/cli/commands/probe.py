@@ -6,7 +6,7 @@ import click
 
 from icy.cli.compare import COMPARE, ProbeComparison
 from icy.cli.groups import command
-from icy.cli.options import SHOWN, given_by_user, plot_option, spec_options
+from icy.cli.options import OUTPUT_OPTIONS, given_by_user, plot_option, spec_options
 from icy.cli.session import OutputOptions, run_command
 from icy.config.specs import ProbeSpec
 from icy.experiments.plan import make_plan
@@ -35,7 +35,7 @@ more grammars or seeds, the same command trains only missing runs.
 
 @command("probe", epilog=EPILOG)
 @spec_options(ProbeSpec, last=("preset", "settings"))
-@SHOWN
+@OUTPUT_OPTIONS
 @click.option("--compare", metavar="WITH", help=COMPARE)
 @plot_option("With --compare atlas: draw the rows among all models.")
 @click.pass_context

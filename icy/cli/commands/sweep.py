@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from icy.cli.groups import command
-from icy.cli.options import SHOWN, given_by_user, spec_options
+from icy.cli.options import OUTPUT_OPTIONS, given_by_user, spec_options
 from icy.cli.session import OutputOptions, print_by_protocol, run_command
 from icy.config.specs import SweepSpec
 from icy.experiments.results import ProbeResult
@@ -44,7 +44,7 @@ LAST = ("settings", "quick", "plugin", "order", "shard", "retries")
 @command("sweep", epilog=EPILOG)
 @click.argument("file", required=False, type=click.Path())
 @spec_options(SweepSpec, FIRST, LAST, without=("kind", "parts"), hidden="hidden size E, one or several.")
-@SHOWN
+@OUTPUT_OPTIONS
 @click.pass_context
 def sweep_command(ctx: click.Context, /, file: str | None, **given: object) -> int:
     """Probe many models under many settings: one row per combination.

@@ -15,7 +15,7 @@ from .columns import of_equal_length, opened
 from .found import File, Found
 from .torch_files import interaction_module, is_pickle, load
 
-WHAT = "interactions of EGG"
+KIND = "interactions of EGG"
 SAVED = "interaction_gpu[0-9]*"  # files of InteractionSaver
 MOST_LISTED = 8
 PROBABLY = 0.02  # largest distance of 8-bit numbers from a sum of 1
@@ -52,17 +52,17 @@ def read(file: File) -> Found | None:
         parts.append(opened(vars(held)))
     if not parts:
         return None
-    with reading(f"'{file.path}' cannot be read as {WHAT}"):
+    with reading(f"'{file.path}' cannot be read as {KIND}"):
         tensors = {name: _joined([part.get(name) for part in parts]) for name in parts[0]}
         meanings, messages = file.meaning_columns or ("sender_input",), file.message_columns or ("message",)
         named = File(file.path, meanings, messages)
-        found = of_equal_length(named, {n: t for n, t in tensors.items() if t is not None}, WHAT, "tensor")
+        found = of_equal_length(named, {n: t for n, t in tensors.items() if t is not None}, KIND, "tensor")
         remarks = [f"{len(files)} files joined: {listed([own.path.name for own in files])}"] if len(files) > 1 else []
         columns = dict(found.columns)
         for name in messages:
             columns[name], said = _tokens(columns[name], tensors.get("message_length"))
             remarks += said
-    return Found(columns, WHAT, meanings, messages, remarks=[*remarks, *found.remarks])
+    return Found(columns, KIND, meanings, messages, remarks=[*remarks, *found.remarks])
 
 
 def _files_of_epoch(folder: Path) -> list[Path]:
@@ -72,7 +72,7 @@ def _files_of_epoch(folder: Path) -> list[Path]:
     if len(folders) > 1:
         more = [f"{len(folders) - MOST_LISTED} more"] if len(folders) > MOST_LISTED else []
         choices = listed([*(f"'{path}'" for path in folders[:MOST_LISTED]), *more], "or")
-        raise InvalidSettingError(f"'{folder}' holds {WHAT} of {len(folders)} epochs; choose one: {choices}.")
+        raise InvalidSettingError(f"'{folder}' holds {KIND} of {len(folders)} epochs; choose one: {choices}.")
     return sorted(saved, key=lambda path: natural(path.name))
 
 

@@ -20,7 +20,7 @@ from icy.languages.table import Table
 from .columns import choose_columns
 from .found import File, Found
 
-MOST_SHOWN = 12  # limit of the attributes that a sentence lists
+MOST_LISTED = 12  # limit of the attributes that a sentence lists
 SETS = ("concepts", "phrase", "phrases", "semantics")  # names of columns of phrases
 WEIGHTS = ("count", "counts", "weight", "weights", "frequency", "freq", "n")  # usual names of columns of weights
 log = logging.getLogger(__name__)
@@ -133,8 +133,8 @@ def _read_as(found: Found, file: File, attributes: Sequence[str], tokens: Sequen
         parts.append(f"phrases of {least}{counted(max(lengths), 'concept')} in {listed(attributes)}")
     elif attributes:
         names = counted(table.attributes, "attribute").partition(" ")[2]
-        shown = [f"{name} ({_count(table, a)})" for a, name in enumerate(table.attribute_names[:MOST_SHOWN])]
-        shown += [f"{table.attributes - MOST_SHOWN} more"] if table.attributes > MOST_SHOWN else []
+        shown = [f"{name} ({_count(table, a)})" for a, name in enumerate(table.attribute_names[:MOST_LISTED])]
+        shown += [f"{table.attributes - MOST_LISTED} more"] if table.attributes > MOST_LISTED else []
         several = "" if len(attributes) == table.attributes else f"{listed(attributes)} as {table.attributes} "
         parts.append(f"{several}{names} {listed(shown)}")
     else:

@@ -125,7 +125,7 @@ from .spaces import (
     one_of,
 )
 
-OF_API_TESTS = ("options",)  # PettingZoo's API tests call reset(options={"options": 1})
+API_TEST_OPTIONS = ("options",)  # PettingZoo's API tests call reset(options={"options": 1})
 
 
 Outcome = tuple[dict[str, OneObserved], dict[str, float], dict[str, bool], dict[str, bool], dict[str, Infos]]
@@ -183,7 +183,7 @@ class MetaReferentialGame(ParallelEnv):  # type: ignore[misc]
         Raises:
             InvalidSettingError: a seed that is not a whole number from 0 to 2**64 - 1, or any option.
         """
-        checked_options(options, OF_API_TESTS)
+        checked_options(options, API_TEST_OPTIONS)
         self.adapter.reset(seed)
         if seed is not None:
             self.np_random, _ = seeding.np_random(checked_seed(seed))

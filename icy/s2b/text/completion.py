@@ -21,7 +21,7 @@ REASONS = {  # standard names of reasons why an answer ends, by the servers' nam
 }
 EVENTS = re.compile(r"\s*(?:data|event|id|retry)?:")  # the start of a stream of server-sent events
 TAG = re.compile(r"<(style|script)\b.*?</\1\s*>|<[^<>]*>", re.DOTALL | re.IGNORECASE)
-SAID = 300  # number of letters of a server's own words in an error
+MOST_QUOTED = 300  # number of letters of a server's own words in an error
 
 
 class NoChoice(ValueError):
@@ -186,4 +186,4 @@ def words_of(text: str) -> str:
     if said.lstrip().startswith("<"):
         said = TAG.sub(" ", said[:10_000])
     line = " ".join(said.split())
-    return line if len(line) <= SAID else f"{line[: SAID - 3]}..."
+    return line if len(line) <= MOST_QUOTED else f"{line[: MOST_QUOTED - 3]}..."

@@ -27,7 +27,7 @@ from icy.core.text import duration
 from icy.version import __version__
 
 from .address import proxy_to, read_address
-from .completion import LARGEST_ANSWER, SAID, NoChoice, decoded, read_completion, words_of
+from .completion import LARGEST_ANSWER, MOST_QUOTED, NoChoice, decoded, read_completion, words_of
 from .prompt import parse
 from .requests import CUT, Choices, TextReply, TextRequest
 from .text_model import TextModel, TextSettings, in_threads
@@ -177,7 +177,7 @@ class HttpModel(TextModel):
             content, finish, usage = read_completion(text)
         except ValueError as fault:
             kind = _Empty if isinstance(fault, NoChoice) else _Busy
-            raise kind(f"does not answer with a completion but with {quoted(self._without_key(text)[:SAID])}") from None
+            raise kind(f"does not answer with a completion but with {quoted(self._without_key(text)[:MOST_QUOTED])}") from None
         read = parse(self._without_key(content), cut=finish == CUT)
         return TextReply(read.decision, read.message, read.raw, usage=usage, finish=finish)
 

@@ -65,7 +65,7 @@ class ReadingModel(ScriptedModel):
 
     def reply(self, request: TextRequest) -> TextReply:
         """Let a new player play the game of the prompt, and answer with its last action."""
-        settings, course = told_by(request.prompt, request.role)
+        settings, course = read_prompt(request.prompt, request.role)
         name = self.given or READERS[request.role]
         player: Player = registry.get(name, request.role).create()
         if player.privileged:
@@ -83,7 +83,7 @@ class ReadingModel(ScriptedModel):
 
 
 @dataclass
-class _Told:
+class _PromptGame:
     """A game as a prompt describes it."""
 
     query: bool
@@ -95,16 +95,16 @@ class _Told:
     steps: int = 0  # in the printed form
 
 
-def told_by(prompt: str, role: str) -> tuple[GameSettings, list[Seen]]:
+def read_prompt(prompt: str, role: str) -> tuple[GameSettings, list[Seen]]:
     """Return the settings in the rules of a prompt, and a player's observations up to now in this role.
 
     Only for games with numbers as stimuli and without messages of the listener.
     """
     settings = _settings(prompt)
-    games: list[_Told] = []
+    games: list[_PromptGame] = []
     for line in prompt.splitlines():
         if found := re.fullmatch(r"Phase (\d), game \d+", line):
-            games.append(_Told(found[1] == "2"))
+            games.append(_PromptGame(found[1] == "2"))
         elif games:
             _note(games[-1], line)
     course, before = [], UNKNOWN
@@ -136,7 +136,7 @@ def _settings(prompt: str) -> GameSettings:
     )
 
 
-def _note(game: _Told, line: str) -> None:
+def _note(game: _PromptGame, line: str) -> None:
     """Add a line to a game."""
     if line.startswith((SEE, SAW)):
         rows = [[float(x) for x in one.split()] for one in re.findall(r"\[([^\]]*)\]", line)]
@@ -152,7 +152,7 @@ def _note(game: _Told, line: str) -> None:
         game.result = SUCCESS if line == RIGHT else FAILURE
 
 
-def _steps(settings: GameSettings, role: str, game: _Told, before: int, last: bool) -> list[Seen]:
+def _steps(settings: GameSettings, role: str, game: _PromptGame, before: int, last: bool) -> list[Seen]:
     """Return the player's observations at each step of a game; of the last game, up to now."""
     here = role == LISTENER
     reached = game.steps - 1 if game.steps else len(game.heard if here else game.said)

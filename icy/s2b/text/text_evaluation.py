@@ -29,7 +29,7 @@ from .text_model import TextModel, TextSettings, text_model
 if TYPE_CHECKING:
     import pandas as pd
 
-SHOWN_GAME = {"support": 2, "query": 1}  # games of a draft: the first in each phase with a history
+DRAFT_GAME = {"support": 2, "query": 1}  # games of a draft: the first in each phase with a history
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -197,6 +197,6 @@ class DraftModel(TextModel):
     def reply(self, request: TextRequest) -> TextReply:
         """Answer 0."""
         self.longest = max(self.longest, request.prompt, key=len)
-        if self._wanted and request.episode_id == 0 and request.game <= SHOWN_GAME[request.phase]:
+        if self._wanted and request.episode_id == 0 and request.game <= DRAFT_GAME[request.phase]:
             self.shown[request.phase] = request.prompt
         return as_json(0, [0] * len(request.choices.get("message", [])))

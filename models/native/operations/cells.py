@@ -96,7 +96,7 @@ def _lstm(low: Lowering, node: Node, parts: int, gates: Value, c: Value) -> tupl
         build.hand(g, g.slabs, None)
 
     if trained and build.trained:
-        build.on_the_way_back(None, back)
+        build.add_backward(None, back)
     return out, new
 
 
@@ -157,7 +157,7 @@ def _sru(
             build.hand(x, [g for g in grads if g is not None], None)
 
     if trained and build.trained:
-        build.on_the_way_back(None, back)
+        build.add_backward(None, back)
     return out, new
 
 
@@ -253,7 +253,7 @@ def _mean(low: Lowering, node: Node, parts: int, x: Value, dim: int) -> Value:
             build.emit(Code.COPY, out.rows, out.width, out.grads[0], to[0], 1 / len(panels), add, back=True)
 
     if out.trained:
-        build.on_the_way_back(out.rows, back)
+        build.add_backward(out.rows, back)
     return out
 
 
@@ -347,5 +347,5 @@ def _stop(low: Lowering, node: Node, parts: int, h: Value, weight: Value, bias: 
             )
 
     if stops.trained:
-        build.on_the_way_back(None, back)
+        build.add_backward(None, back)
     return stops

@@ -95,7 +95,7 @@ def _joined(low: Lowering, panels: list[RowPanel]) -> RowPanel:
             low.builder.hand(panel, mine, panel.rows)
 
     if out.trained:
-        low.builder.on_the_way_back(out.rows, back)
+        low.builder.add_backward(out.rows, back)
     return out
 
 
@@ -108,7 +108,7 @@ def _without_axes(low: Lowering, node: Node, parts: int, x: Value, *_: object) -
 
 
 @lowers(Tensor.unbind)
-def _taken_apart(low: Lowering, node: Node, parts: int, x: Value, dim: int = 0) -> tuple[Value, ...]:
+def _unbound(low: Lowering, node: Node, parts: int, x: Value, dim: int = 0) -> tuple[Value, ...]:
     if isinstance(x, Steps):
         return tuple(x.steps)
     if not _repeats(low, node, x, dim):
@@ -199,7 +199,7 @@ def _extended(low: Lowering, node: Node, values: list[Value]) -> RowPanel:
             build.emit(Code.COPY, None, x.width, out.grads[0], to[0], 1.0, add, back=True)
 
     if x.trained:
-        build.on_the_way_back(None, back)
+        build.add_backward(None, back)
     return out
 
 
@@ -227,7 +227,7 @@ def _stacked(low: Lowering, node: Node, values: list[Value], parts: int) -> RowP
                 build.emit(Code.COPY_ROWS, count, panel.width, at, sum(rows), to[0], count, True, back=True)
 
     if out.trained:
-        build.on_the_way_back(1, back)
+        build.add_backward(1, back)
     return out
 
 

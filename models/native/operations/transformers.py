@@ -201,7 +201,7 @@ def _attended(low: Lowering, asking: list[RowPanel], seen: list[RowPanel], heads
             emit(Code.ATTEND_ALL_BACK, head, [*read(head)[:3], of_means, *to], add, add_queries)
 
     if outs[0].trained:
-        build.on_the_way_back(None, back)
+        build.add_backward(None, back)
     return outs
 
 

@@ -98,14 +98,14 @@ def person(role: str) -> Any:
             """Ask for an action where one is legal."""
             settings = self.seat.settings
             if role == SPEAKER:
-                return Action(message=_asked_tokens(settings) if seen.may_speak[0] else None)
-            message = _asked_tokens(settings) if seen.may_speak[0] else None
-            return Action(message, _asked_decision(settings) if seen.may_decide[0] else None)
+                return Action(message=_ask_tokens(settings) if seen.may_speak[0] else None)
+            message = _ask_tokens(settings) if seen.may_speak[0] else None
+            return Action(message, _ask_decision(settings) if seen.may_decide[0] else None)
 
     return Person()
 
 
-def _asked_tokens(settings: GameSettings) -> Any:
+def _ask_tokens(settings: GameSettings) -> Any:
     """Ask for a message, [1, L]."""
     wanted = f"up to {counted(settings.length, 'token')} from 1 to {settings.vocab_size}"
     while True:
@@ -116,7 +116,7 @@ def _asked_tokens(settings: GameSettings) -> Any:
         click.echo(f"  That is not {wanted}.")
 
 
-def _asked_decision(settings: GameSettings) -> Any:
+def _ask_decision(settings: GameSettings) -> Any:
     """Ask for a decision, [1]."""
     from icy.s2b.transcript import answer
 

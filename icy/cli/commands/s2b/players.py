@@ -72,7 +72,7 @@ def players_of(asked: Sequence[str], role: str, where: Assignments = ()) -> list
     """
     found: dict[str, ChosenPlayer] = {}
     for name in asked:
-        if _is_kept(name, role):
+        if _is_saved(name, role):
             from icy.s2b.agents.saved_networks import kept_agents  # imports torch
 
             for agent in kept_agents(name, **choice_of(where)):
@@ -85,7 +85,7 @@ def players_of(asked: Sequence[str], role: str, where: Assignments = ()) -> list
 
 def player_of(asked: str, role: str, where: Assignments = ()) -> ChosenPlayer:
     """Return the player with this name or file. Errors as for `players_of`, and if there are several."""
-    if not _is_kept(asked, role):
+    if not _is_saved(asked, role):
         return ChosenPlayer(asked, asked, role)
     from icy.s2b.agents.saved_networks import one_agent  # imports torch
 
@@ -99,7 +99,7 @@ def _trained(agent: SavedAgent, role: str, label: str) -> ChosenPlayer:
     )
 
 
-def _is_kept(name: str, role: str) -> bool:
+def _is_saved(name: str, role: str) -> bool:
     """Return whether a name is the path of trained agents, existing or not, and not a registered player."""
     path = Path(name)
     is_path = path.is_absolute() or name.startswith((".", "~")) or path.suffix in (".safetensors", ".parquet")

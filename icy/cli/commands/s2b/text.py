@@ -47,7 +47,7 @@ by the name of a plug-in. The owner of the server can read the prompts. Answers 
 interruption, run the same command again to continue.
 """
 OF = SpecOptions(TextSettings)
-OF_NAMES = (
+MODEL_SETTINGS = (
     "temperature", "top_p", "top_k", "repetition_penalty", "constrain", "key_variable", "timeout", "retries", "backoff",
     "concurrency",
 )  # fmt: skip
@@ -124,7 +124,7 @@ def text_command(
     load(plugin)
     target = None if out is None else checked_rows_file(out)
     numbers = seed_list(seeds)
-    settings = TextSettings(**{name: given.pop(name) for name in OF_NAMES} | {"body": dict(given.pop("body"))})
+    settings = TextSettings(**{name: given.pop(name) for name in MODEL_SETTINGS} | {"body": dict(given.pop("body"))})
     prices = (_price(price_prompt), _price(price_answer))
     partner = _partner(ctx, role, {SPEAKER: speaker, LISTENER: listener})
     games = games_of(game_of_prompt(prompt, settings_of(ctx, given)))

@@ -34,7 +34,7 @@ HEADINGS = (
     *("person", "condition", "score", "bonus", "minutes", "same", "median ms", "odd letters", "left", "pasted"),
     *("odd", "decision"),
 )
-SHOWN = 8  # letters of a person's name
+NAME_LETTERS = 8  # letters of a person's name
 MOST_NAMES = 5  # names in a sentence
 
 
@@ -53,7 +53,7 @@ def review_command(study: str, approve: tuple[str, ...], reject: tuple[str, ...]
     _decide(found, approve, reject)
     rows = [
         [
-            *(one.person[:SHOWN], one.cell, str(one.score), money(one.bonus_cents, found.plan.people.currency)),
+            *(one.person[:NAME_LETTERS], one.cell, str(one.score), money(one.bonus_cents, found.plan.people.currency)),
             *(f"{one.minutes:.1f}", f"{one.alike:.0%}", "-" if one.reaction_ms is None else f"{one.reaction_ms:.0f}"),
             *(str(one.strange), str(one.blurs), str(one.pastes), one.odd or "-", one.decision or "-"),
         ]
@@ -96,7 +96,7 @@ def _undecided(study: Study) -> list[str]:
         elif not left:
             why = f"{counted(len(games), 'finished game', 'have')} been decided already."
         else:
-            names = listed([one.person[:SHOWN] for one in odd[:MOST_NAMES]])
+            names = listed([one.person[:NAME_LETTERS] for one in odd[:MOST_NAMES]])
             more = f" and {len(odd) - MOST_NAMES} others" if len(odd) > MOST_NAMES else ""
             why = f"{counted(len(odd), 'undecided game', 'are')} odd: decide on {names}{more} by name."
         note(f"Approved: 0 games. {why}")
