@@ -65,7 +65,9 @@ def report(model: str, device: str, engine: str, replicates: int, updates: int, 
     counted = floors.captured_update(model, replicates, triton=device != "cpu" and triton_steps.in_use() == "Triton")
     launches, busy = sum(count for _, count, _ in kernels), sum(took for _, _, took in kernels)
     memory, products = counted.needed / rates[0], counted.operations / rates[1]
-    rows = [[name[:90], f"{count:g}", f"{took:,.0f}", f"{took / busy:.1%}"] for name, count, took in kernels[:MOST_KERNELS]]
+    rows = [
+        [name[:90], f"{count:g}", f"{took:,.0f}", f"{took / busy:.1%}"] for name, count, took in kernels[:MOST_KERNELS]
+    ]
     ms = [f"{1e3 * value:.3f} ms" for value in (seconds, 1e-6 * busy, memory, products)]
     lines = (
         f"## {model}\n",

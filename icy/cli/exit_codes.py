@@ -24,11 +24,11 @@ class Interrupted(click.ClickException):
     """Ctrl-C, or another signal that ends the process.
 
     Args:
-        kept: a sentence on the saved results and on how to resume.
+        saved: a sentence on the saved results and on how to resume.
     """
 
-    def __init__(self, kept: str = "") -> None:
-        super().__init__(f"{what_happened()}{f': {kept}' if kept else '.'}")
+    def __init__(self, saved: str = "") -> None:
+        super().__init__(f"{what_happened()}{f': {saved}' if saved else '.'}")
         self.exit_code = exit_code()  # type: ignore[misc]  # click reads it from the class
 
     def show(self, file: IO[str] | None = None) -> None:

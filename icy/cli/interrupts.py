@@ -62,10 +62,10 @@ class _Stopping:
         """The signal, as the beginning of a sentence."""
         return "Interrupted" if self.number in (None, signal.SIGINT) else f"Ended by {signal.Signals(self.number).name}"
 
-    def lost(self, told: Any) -> None:
+    def lost(self, unraisable: Any) -> None:
         """Interrupt again if Python dropped the exception, as in finalizers. Report other exceptions."""
-        if self.number is None or self._over or not issubclass(told.exc_type, KeyboardInterrupt):
-            self.hook(told)
+        if self.number is None or self._over or not issubclass(unraisable.exc_type, KeyboardInterrupt):
+            self.hook(unraisable)
             return
         again = threading.Timer(AGAIN_SECONDS, self._again)
         again.daemon = True

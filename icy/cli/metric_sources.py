@@ -132,7 +132,7 @@ def has_start(record: Record | None, table: Table) -> bool:
     return record is not None and record["representation"] in OPEN and table.vocab_size > record["vocab_size"]
 
 
-def apart(sources: Sequence[MetricSource]) -> list[MetricSource]:
+def rename_duplicates(sources: Sequence[MetricSource]) -> list[MetricSource]:
     """Rename tables if several places have a table of the same name: rows are means over seeds."""
     places: dict[str, set[str]] = {}
     for source in sources:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from icy.config.protocols import SCRATCH
-from icy.config.settings import PRETRAINING_SETTINGS, PRESETS, settings_for
+from icy.config.settings import PRESETS, PRETRAINING_SETTINGS, settings_for
 from icy.core.conventions import conventions_json
 from icy.core.escapes import csv_table
 from icy.core.files import write_atomically

@@ -87,7 +87,7 @@ class CellCase(TrainedCase[Cell]):
         """Run a cell on the usual inputs, and return its first state and the state after every step."""
         return run_cell(cell, self.start(), self.inputs(steps))
 
-    def given(self, cell: Cell) -> tuple[Tensor, ...]:
+    def draw_inputs(self, cell: Cell) -> tuple[Tensor, ...]:
         """Draw an initial output, and inputs."""
         return self.start(), self.inputs()
 

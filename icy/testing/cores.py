@@ -54,7 +54,7 @@ class CoreCase(ModuleCase[Core]):
         _, state = steps_of(core, self.inputs(BEFORE, draw=1), core.start(BATCH))
         return tuple(member.detach() for member in state)
 
-    def given(self, core: Core) -> State:
+    def draw_inputs(self, core: Core) -> State:
         """Draw inputs, and states after some steps of their episodes."""
         return self.inputs(), *self.amid(core)
 

@@ -121,7 +121,7 @@ class ModelCase(TrainedCase[nn.Module]):
             raise NotApplicable("the model stores examples and does not learn by gradient")
         return model
 
-    def given(self, model: nn.Module) -> tuple[Tensor, ...]:
+    def draw_inputs(self, model: nn.Module) -> tuple[Tensor, ...]:
         """Return inputs of random examples."""
         return self.examples(EXAMPLES)[:1]
 

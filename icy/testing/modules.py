@@ -51,7 +51,7 @@ class TensorCase(ABC, Generic[P]):
         return {"": self.make()}
 
     @abstractmethod
-    def given(self, plugin: P) -> Tensors:
+    def draw_inputs(self, plugin: P) -> Tensors:
         """Draw inputs of the plug-in."""
 
     @abstractmethod
@@ -179,13 +179,13 @@ def check_random_state_untouched(case: TensorCase[P]) -> None:
     with same_random_state(f"Making the {case.noun}"):
         plugin = case.make()
     with same_random_state(f"Running the {case.noun} in evaluation mode"):
-        case.outputs(plugin, case.given(plugin))
+        case.outputs(plugin, case.draw_inputs(plugin))
 
 
 def check_deterministic(case: TensorCase[P]) -> None:
     """In evaluation mode the same inputs give the same outputs twice: calls change no state."""
     for form, plugin in case.forms().items():
-        first, again = (case.outputs(plugin, case.given(plugin)) for _ in range(2))
+        first, again = (case.outputs(plugin, case.draw_inputs(plugin)) for _ in range(2))
         lasting = "between calls, keep only weights"
         require(equal(first, again), f"The same inputs give other outputs the second time{_in(form)}; {lasting}.")
 
@@ -193,7 +193,7 @@ def check_deterministic(case: TensorCase[P]) -> None:
 def check_inputs_unchanged(case: TensorCase[P]) -> None:
     """It does not change its inputs."""
     for form, plugin in case.forms().items():
-        given = case.given(plugin)
+        given = case.draw_inputs(plugin)
         before = [tensor.clone() for tensor in given]
         case.outputs(plugin, given)
         require(equal(given, before), f"The {case.noun} changed its inputs in place{_in(form)}; work on new tensors.")
@@ -202,7 +202,7 @@ def check_inputs_unchanged(case: TensorCase[P]) -> None:
 def check_examples_independent(case: ModuleCase[M]) -> None:
     """In evaluation mode the output for an example does not depend on other examples in its batch."""
     for form, module in case.forms().items():
-        given, together = case.given(module), case.outputs(module, case.given(module))
+        given, together = case.draw_inputs(module), case.outputs(module, case.draw_inputs(module))
         places = range(len(together[0]))
         backwards = case.outputs(module, case.rows(given, places[::-1]))
         what = f"Outputs of a batch and of the same batch in reverse order{_in(form)}"
@@ -215,7 +215,7 @@ def check_examples_independent(case: ModuleCase[M]) -> None:
 def check_pickles(case: TensorCase[P]) -> None:
     """A copy pickled as for a worker process, and a deep copy, give the same outputs."""
     for form, plugin in case.forms().items():
-        given = case.given(plugin)
+        given = case.draw_inputs(plugin)
         copies = {"pickled": pickle.loads(dumps(plugin)), "deep": copy.deepcopy(plugin)}
         expected = case.outputs(plugin, tuple(tensor.clone() for tensor in given))
         for what, copied in copies.items():
@@ -226,7 +226,7 @@ def check_pickles(case: TensorCase[P]) -> None:
 def check_moves_to_device(case: TensorCase[P]) -> str:
     """It creates no tensor on the CPU when it runs on another device; it runs on a GPU if there is one."""
     for form, plugin in case.forms().items():
-        given = case.given(plugin)
+        given = case.draw_inputs(plugin)
         with MadeTensors() as made:
             expected = case.outputs(plugin, given)
         by = " and ".join(sorted(set(made.by)))
@@ -241,7 +241,7 @@ def check_moves_to_device(case: TensorCase[P]) -> str:
 def check_float64(case: ModuleCase[M]) -> None:
     """After `.double()` it computes in double precision, to about the same outputs."""
     for form, module in case.forms().items():
-        given, expected = case.given(module), case.outputs(module, case.given(module))
+        given, expected = case.draw_inputs(module), case.outputs(module, case.draw_inputs(module))
         double = module.double()
         found = case.outputs(double, tuple(x.double() if x.is_floating_point() else x for x in given))
         types = {output.dtype for output in found} if any(True for _ in double.parameters()) else {torch.float64}

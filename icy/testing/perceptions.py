@@ -78,7 +78,7 @@ class PerceptionCase(TrainedCase[nn.Module]):
         numbers = stream(self.seed, "testing", "objects", draw)
         return torch.from_numpy(numbers.random(size=(count, *(shape or self.shape)))).float()
 
-    def given(self, perception: nn.Module) -> tuple[Tensor, ...]:
+    def draw_inputs(self, perception: nn.Module) -> tuple[Tensor, ...]:
         """Draw objects."""
         return (self.objects(),)
 

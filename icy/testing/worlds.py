@@ -54,7 +54,7 @@ class WorldCase(TensorCase[World]):
             torch.arange(OBJECTS, device="cpu"),
         )
 
-    def given(self, world: World) -> tuple[Tensor, Tensor]:
+    def draw_inputs(self, world: World) -> tuple[Tensor, Tensor]:
         """Draw objects and keys."""
         return self.objects(world), self.keys()
 
@@ -80,7 +80,7 @@ def check_attributes_and_values(case: WorldCase) -> None:
 def check_shape_of_looks(case: WorldCase) -> None:
     """`observe` gives numbers of single precision [*batch, *shape], for any axes of the batch."""
     world = case.make()
-    objects, keys = case.given(world)
+    objects, keys = case.draw_inputs(world)
     for axes in ((OBJECTS,), (3, 4), (2, 1, 6), (0,)):
         count = torch.Size(axes).numel()
         seen = world.observe(objects[:count].view(*axes, len(world.sizes)), keys[:count].view(axes))
@@ -104,7 +104,7 @@ def check_finite(case: WorldCase) -> None:
 def check_same_key_same_look(case: WorldCase) -> None:
     """The same objects and keys give the same looks, bit for bit, also in a new world."""
     world = case.make()
-    objects, keys = case.given(world)
+    objects, keys = case.draw_inputs(world)
     first = world.observe(objects, keys)
     again = torch.equal(world.observe(objects, keys), first)
     require(again, "The same objects and keys look different the second time; `observe` must not keep state.")
@@ -115,7 +115,7 @@ def check_same_key_same_look(case: WorldCase) -> None:
 def check_alone_as_in_a_batch(case: WorldCase) -> None:
     """An object looks the same in any batch, bit for bit."""
     world = case.make()
-    objects, keys = case.given(world)
+    objects, keys = case.draw_inputs(world)
     together = world.observe(objects, keys)
     for n in range(OBJECTS):
         alone = world.observe(objects[n : n + 1], keys[n : n + 1])[0]
@@ -125,7 +125,7 @@ def check_alone_as_in_a_batch(case: WorldCase) -> None:
 def check_values_are_seen(case: WorldCase) -> None:
     """Objects that differ in one value look different, with the same key."""
     world = case.make()
-    objects, keys = case.given(world)
+    objects, keys = case.draw_inputs(world)
     for attribute, size in enumerate(world.sizes):
         other = objects[:PAIRS].clone()
         other[:, attribute] = (other[:, attribute] + 1) % size
@@ -137,7 +137,7 @@ def check_values_are_seen(case: WorldCase) -> None:
 def check_looks_vary(case: WorldCase) -> str:
     """Reports whether objects of equal values look different with different keys; both are allowed."""
     world = case.make()
-    objects, keys = case.given(world)
+    objects, keys = case.draw_inputs(world)
     seen = world.observe(objects[:1].repeat(OBJECTS, 1), keys)
     return "objects have many looks" if (seen != seen[:1]).any() else "objects have one look each"
 

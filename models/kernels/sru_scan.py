@@ -231,7 +231,13 @@ class _Backward:
     """
 
     def __init__(
-        self, run: _Run, weight: Tensor, grad: Tensor, x: Tensor | None, blocks: Sequence[Tensor], needs_x_gradient: bool
+        self,
+        run: _Run,
+        weight: Tensor,
+        grad: Tensor,
+        x: Tensor | None,
+        blocks: Sequence[Tensor],
+        needs_x_gradient: bool,
     ) -> None:
         self.run, self.x, self.blocks = run, x, blocks
         self.v: tuple[Tensor, ...] = weight.unsqueeze(2).split(1, 1)  # v_f and v_r, [replicate, 1, 1, E]

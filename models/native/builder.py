@@ -45,7 +45,7 @@ class Builder:
     constants: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._back: list[Callable[[], None]] = []  # for chunks
+        self._backward: list[Callable[[], None]] = []  # for chunks
         self._backward_fixed: list[Callable[[], None]] = []
         self._panels: dict[object, RowPanel] = {}
         self._packs: dict[object, Slab] = {}
@@ -82,7 +82,7 @@ class Builder:
 
     def add_backward(self, rows: int | None, function: Callable[[], None]) -> None:
         """Register a function that emits gradient operations. Functions run in reverse order of registration."""
-        (self._back if rows is None else self._backward_fixed).append(function)
+        (self._backward if rows is None else self._backward_fixed).append(function)
 
     def gradient_of(self, out: RowPanel) -> Callable[[Callable[[list[Slab]], None]], None]:
         """Register a function that emits the gradient operations of a panel; its argument is the gradient's slabs."""
@@ -95,14 +95,14 @@ class Builder:
 
     def emit_backward(self) -> None:
         """Emit the operations of the gradient."""
-        for function in reversed(self._back):
+        for function in reversed(self._backward):
             function()
         for function in reversed(self._backward_fixed):
             function()
 
     # -- gradients -----------------------------------------------------------------------------------------------------
 
-    def into(self, panel: RowPanel) -> tuple[list[Slab], bool]:
+    def gradient_target(self, panel: RowPanel) -> tuple[list[Slab], bool]:
         """Return the target of a panel's gradient, and whether to add to the target."""
         if panel.grads is None:
             panel.grads = [self.slab(panel.rows, c, gradient=True) for c in panel.columns]
@@ -111,23 +111,25 @@ class Builder:
 
     def scratch(self, panel: RowPanel) -> tuple[list[Slab], bool]:
         """Return the target of a gradient; an untrained panel gets temporary slabs."""
-        return self.into(panel) if panel.trained else ([self.slab(panel.rows, c) for c in panel.columns], False)
+        return (
+            self.gradient_target(panel) if panel.trained else ([self.slab(panel.rows, c) for c in panel.columns], False)
+        )
 
-    def into_stops(self, stops: Stops) -> tuple[Slab, bool]:
+    def stop_gradient_target(self, stops: Stops) -> tuple[Slab, bool]:
         """Return the target of the gradient of stop gates, and whether to add to the target."""
         if stops.grad is None:
             stops.grad = self.vector()
             return stops.grad, False
         return stops.grad, True
 
-    def hand(self, panel: RowPanel, grads: list[Slab], gradient_rows: int | None) -> None:
+    def pass_gradient(self, panel: RowPanel, grads: list[Slab], gradient_rows: int | None) -> None:
         """Pass a finished gradient to a panel: without a copy from the panel's only user, otherwise by addition."""
         if not panel.trained:
             return
         if panel.grads is None and panel.users == 1 and panel.rows is None:
             panel.grads = grads
             return
-        to, add = self.into(panel)
+        to, add = self.gradient_target(panel)
         for slab, target, columns in zip(grads, to, panel.columns, strict=True):
             self.emit(Code.COPY, gradient_rows, columns, slab, target, 1.0, add, back=True)
 
@@ -210,7 +212,7 @@ class Builder:
 
         @self.gradient_of(out)
         def back(grads: list[Slab]) -> None:
-            to, add = self.into(x)
+            to, add = self.gradient_target(x)
             for p, columns in enumerate(x.columns):
                 self.emit(Code.COPY, x.rows, columns, grads[p], to[p], factor, add, back=True)
 
@@ -296,7 +298,7 @@ class Builder:
                 written.append(_Product(operation, some, row, add))
                 row, add = None, True
         if trained:
-            self.add_backward(rows, lambda: self._product_back(out, live, shift, under, size))
+            self.add_backward(rows, lambda: self._product_backward(out, live, shift, under, size))
         return out
 
     def _target(
@@ -313,7 +315,7 @@ class Builder:
             self.emit(Code.COPY, rows, columns, slab, to, 1.0, False)
         return out, True
 
-    def _product_back(
+    def _product_backward(
         self, out: RowPanel, live: list[tuple[RowPanel, Value]], shift: RowPanel | None, under: Value | None, size: int
     ) -> None:
         if out.grads is None:
@@ -326,7 +328,7 @@ class Builder:
         for x, matrix in live:
             if not x.trained:
                 continue
-            to, add = self.into(x)
+            to, add = self.gradient_target(x)
             for target, (_, columns, start) in zip(to, _parts(x), strict=True):
                 named = [
                     (grad, size, self.pack(matrix, start, columns, part, size, True))
@@ -342,11 +344,11 @@ class Builder:
                     )
                     more = True
         if shift is not None and shift.trained:
-            to, _ = self.into(shift)
+            to, _ = self.gradient_target(shift)
             for grad, total in zip(out.grads, to, strict=True):
                 self.emit(Code.ADD_ROWS, rows, grad, size, total, back=True)
         if isinstance(under, RowPanel):
-            self.hand(under, out.grads, rows)
+            self.pass_gradient(under, out.grads, rows)
 
     def _outer(
         self, rows: int | None, x: Slab, columns: int, start: int, grad: Slab, size: int, part: int, matrix: Value
@@ -368,7 +370,7 @@ class Builder:
             panel = matrix.panel if isinstance(matrix, Turned) else matrix
             assert isinstance(panel, RowPanel)
             assert panel.rows is not None
-            to, _ = self.into(panel)
+            to, _ = self.gradient_target(panel)
             if isinstance(matrix, Turned):
                 left, right = right, left
                 target = [to[0], 0, panel.rows * BLOCK]
@@ -395,11 +397,11 @@ class Builder:
         def back(grads: list[Slab]) -> None:
             for part, columns in enumerate(panel.columns):
                 if panel.trained:
-                    to, _ = self.into(panel)
+                    to, _ = self.gradient_target(panel)
                     fields = [to[part], panel.rows, grads[part], columns, None, *which]
                     self.emit(Code.EMBED_BACK, None, *fields, back=True)
                 if shift is not None and shift.trained:
-                    to, _ = self.into(shift)
+                    to, _ = self.gradient_target(shift)
                     self.emit(Code.ADD_ROWS, None, grads[part], columns, to[part], back=True)
 
         return out

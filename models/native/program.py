@@ -139,7 +139,7 @@ class Program:
             raise NotNativeError(f"its calls cannot be recorded ({first_line(error)})") from error
         if gradient:
             for score in scores:
-                builder.into(score.panel)
+                builder.gradient_target(score.panel)
             builder.emit_backward()
         self._complete(builder, scores, examples)
 

@@ -51,7 +51,7 @@ class MatrixView:
     trained: bool
 
     @property
-    def turned(self) -> "MatrixView":
+    def transposed(self) -> "MatrixView":
         """The transpose."""
         return MatrixView(self.space, self.offset, self.columns, self.rows, self.by_column, self.by_row, self.trained)
 

@@ -78,11 +78,11 @@ def check_command(
     return DONE if all(passed) else FAILED
 
 
-def _used(entry: Entry, asked: Sequence[str]) -> Sequence[str | None]:
+def _used(entry: Entry, names: Sequence[str]) -> Sequence[str | None]:
     """Return the representations to check an entry in; None for the entry's own choice."""
-    if entry.kind not in SIDES or not asked:
+    if entry.kind not in SIDES or not names:
         return [None]
-    return [name.lower() for name in asked if entry.works_with(name.lower())]
+    return [name.lower() for name in names if entry.works_with(name.lower())]
 
 
 def _check(entry: Entry, used: Sequence[str | None], console: Console, quiet: bool, full: bool) -> bool:

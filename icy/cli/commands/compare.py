@@ -126,7 +126,7 @@ def _compared(
         replace(place, where={column_of(name, long): value for name, value in place.where.items()})
         for place, long in zip((first, second), tables, strict=True)
     )
-    apart = {name for name in (*first.where, *second.where) if first.where.get(name) != second.where.get(name)}
+    differing = {name for name in (*first.where, *second.where) if first.where.get(name) != second.where.get(name)}
 
     def chosen(place: Place, long: pd.DataFrame) -> pd.DataFrame:
         own = dict(place.where)
@@ -137,10 +137,10 @@ def _compared(
         return long_of(select(long, models, grammars, {**where, **own}))
 
     one, other = (chosen(place, long) for place, long in zip((first, second), tables, strict=True))
-    return compare(one, other, _names(first, second, apart), sorted(apart))
+    return compare(one, other, _names(first, second, differing), sorted(differing))
 
 
-def _names(first: Place, second: Place, apart: Collection[str]) -> tuple[str, str]:
+def _names(first: Place, second: Place, differing: Collection[str]) -> tuple[str, str]:
     """Return short names that distinguish two places.
 
     Raises:
@@ -148,16 +148,16 @@ def _names(first: Place, second: Place, apart: Collection[str]) -> tuple[str, st
     """
     if first.text == second.text:
         raise InvalidSettingError("A and B are the same results; name two different ones.")
-    if apart and (first.path, first.revision) == (second.path, second.revision):
-        return _chosen(first, apart), _chosen(second, apart)
+    if differing and (first.path, first.revision) == (second.path, second.revision):
+        return _chosen(first, differing), _chosen(second, differing)
     if first.path == second.path:
         return first.revision or "now", second.revision or "now"
     stems = [Path(place.path).name for place in (first, second)]
     return (stems[0], stems[1]) if stems[0] != stems[1] and all(stems) else (first.text, second.text)
 
 
-def _chosen(place: Place, apart: Collection[str]) -> str:
-    return ", ".join(str(value) for name, value in place.where.items() if name in apart) or "all"
+def _chosen(place: Place, differing: Collection[str]) -> str:
+    return ", ".join(str(value) for name, value in place.where.items() if name in differing) or "all"
 
 
 def _print(found: ResultsComparison, seeds: bool, format_: str) -> None:

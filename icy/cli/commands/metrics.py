@@ -13,7 +13,7 @@ from icy.cli import completion
 from icy.cli.exit_codes import Interrupted
 from icy.cli.groups import command
 from icy.cli.metric_progress import metric_progress
-from icy.cli.metric_sources import apart, as_reported_sources, has_start, metric_sources
+from icy.cli.metric_sources import as_reported_sources, has_start, metric_sources, rename_duplicates
 from icy.cli.options import (
     FORMATS,
     SPREADS,
@@ -226,7 +226,7 @@ def metrics_command(
     todo = [source for name in dict.fromkeys(sources) for source in metric_sources(name, given, quiet)]
     if as_reported:
         todo, chosen = as_reported_sources(todo, names, chosen)
-    todo = apart(todo)
+    todo = rename_duplicates(todo)
     if by_sample_size:
         read = ((source.name, source.seed, source.table()) for source in todo)
         every = ((*one, _with_pairs(chosen, ["cbm"], pairs, one[2], None).get("cbm", {})) for one in read)

@@ -34,7 +34,7 @@ def solve_permutation(target: Target) -> ReconstructionErrors:
     """Assign every position to an attribute, at most S / A (rounded up) to each, at the lowest total error."""
     from scipy.optimize import linear_sum_assignment
 
-    attributes, length = target.atoms.shape[1], target.said.shape[1]
+    attributes, length = target.atoms.shape[1], target.tokens.shape[1]
     left = np.stack([_alone(target, a) for a in range(attributes)])  # [A, N, S]
     word = -(-length // attributes)
     total = left.sum(1) if target.weights is None else np.tensordot(left, target.weights, (1, 0))
@@ -90,8 +90,8 @@ def _alone(target: Target, attribute: int) -> Matrix:
     """
     values, weights = number(target.atoms[:, attribute]), target.weights
     rows = np.bincount(values, weights)
-    left = np.ones(target.said.shape)
-    for j, symbols in enumerate(target.said.T):
+    left = np.ones(target.tokens.shape)
+    for j, symbols in enumerate(target.tokens.T):
         both = together(values, symbols)
         alike = np.bincount(both, weights)[both]  # rows with this value and this symbol
         predicted = np.zeros(len(rows), dtype=bool)

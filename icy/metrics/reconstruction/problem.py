@@ -30,14 +30,14 @@ class Target:
     Attributes:
         atoms: the atom of every row and attribute, numbered over all attributes, [N, A].
         count: number of atoms.
-        said: messages as numbers of symbols, [N, S]; the end of a shorter message is a symbol too.
+        tokens: messages as numbers of symbols, [N, S]; the end of a shorter message is a symbol too.
         symbols: number of symbols.
         weights: number of times each row counts, [N]; None for once.
     """
 
     atoms: Int64[NDArray[np.int64], "batch attr"]
     count: int
-    said: Int64[NDArray[np.int64], "batch length"]
+    tokens: Int64[NDArray[np.int64], "batch length"]
     symbols: int
     weights: Weights | None = None
 
@@ -48,7 +48,7 @@ class Target:
     @cached_property
     def one_hot(self) -> Float64[Matrix, "batch length symbol={self.symbols}"]:
         """The messages as one-hot vectors, [N, S, symbols]."""
-        return np.eye(self.symbols)[self.said]
+        return np.eye(self.symbols)[self.tokens]
 
 
 def make_target(table: Table, published: bool = False) -> Target:
@@ -71,10 +71,10 @@ def make_target(table: Table, published: bool = False) -> Target:
                 f"The published program has a number for every token of the vocabulary, used or not, but "
                 f"{table.vocab_size} are more than {MOST_TOKENS}; number the tokens from 0 without gaps."
             )
-        said = np.where(table.messages == PAD, table.vocab_size, table.messages)
-        return Target(atoms, int(first[-1]), said, table.vocab_size + 2, table.weights)
-    said = number(table.messages.ravel()).reshape(table.messages.shape)
-    return Target(atoms, int(first[-1]), said, int(said.max()) + 1, table.weights)
+        tokens = np.where(table.messages == PAD, table.vocab_size, table.messages)
+        return Target(atoms, int(first[-1]), tokens, table.vocab_size + 2, table.weights)
+    tokens = number(table.messages.ravel()).reshape(table.messages.shape)
+    return Target(atoms, int(first[-1]), tokens, int(tokens.max()) + 1, table.weights)
 
 
 @dataclass(frozen=True)

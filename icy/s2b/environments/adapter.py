@@ -148,7 +148,9 @@ class GameAdapter:
         Raises:
             InvalidSettingError: actions of another shape, or not whole numbers.
         """
-        speaker, listener = (self.actions[player].given(given[player], self.game.episodes) for player in PLAYERS)
+        speaker, listener = (
+            self.actions[player].checked_actions(given[player], self.game.episodes) for player in PLAYERS
+        )
         self._count_illegal(SPEAKER, speaker)
         return self._step(self.actions[SPEAKER].read(speaker).message, listener)
 
@@ -161,7 +163,7 @@ class GameAdapter:
         if self._seated is None:
             raise IcyError("The game has not begun; call reset() first.")
         said = self._seated.act(self.game.turn.speaker).message
-        return self._step(said, self.actions[LISTENER].given(actions, self.game.episodes))
+        return self._step(said, self.actions[LISTENER].checked_actions(actions, self.game.episodes))
 
     def _step(self, said: Array, listener: NDArray[np.int64]) -> Turn:
         """Let the speaker say tokens [B, L], and let the listener take an action of its form."""
@@ -192,7 +194,7 @@ class GameAdapter:
         """Return the last step in words, or a picture of the last lines; None without a render mode."""
         if self.transcript is None:
             return None
-        return self.transcript.text() if self.render_mode == "ansi" else picture(self.transcript.told)
+        return self.transcript.text() if self.render_mode == "ansi" else picture(self.transcript.episode_lines)
 
     def features_of(self, player: str) -> Arrays:
         """Return the features that a player observes, with a leading axis of episodes."""

@@ -246,7 +246,7 @@ class ActionForm:
         """Number of choices in the action mask."""
         return int(self.space.n) if isinstance(self.space, spaces.Discrete) else sum(self.sizes)
 
-    def given(self, actions: object, episodes: int) -> Int64[NDArray[np.int64], "..."]:
+    def checked_actions(self, actions: object, episodes: int) -> Int64[NDArray[np.int64], "..."]:
         """Return actions of this form, with a leading axis of episodes, as whole numbers.
 
         Raises:

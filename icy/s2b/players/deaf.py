@@ -96,19 +96,19 @@ class MeaningNoveltyListener(ValuesListener):
     def begin(self, seat: Seat) -> None:
         """Take a seat; see `ValuesListener`."""
         super().begin(seat)
-        self.shown: list[list[Reals]] = [[] for _ in range(seat.episodes)]
+        self.seen_numbers: list[list[Reals]] = [[] for _ in range(seat.episodes)]
         self.known: list[set[int]] = [set() for _ in range(seat.episodes)]  # the meanings so far, under the sizes below
         self.by = np.zeros((seat.episodes, seat.settings.dimensions), dtype=np.int64)
 
     def acting(self, seen: Seen) -> Action:
         """Act, and remember the stimuli of the speaker."""
         for episode in np.flatnonzero(seen.fresh).tolist():
-            self.shown[episode], self.known[episode] = [], set()
+            self.seen_numbers[episode], self.known[episode] = [], set()
         action = super().acting(seen)
         numbers = self.numbers_of(seen)
         for episode in np.flatnonzero(seen.feedback).tolist():
-            self.shown[episode].append(numbers[episode, 0])
-            self._learn(episode, self.shown[episode][-1:])
+            self.seen_numbers[episode].append(numbers[episode, 0])
+            self._learn(episode, self.seen_numbers[episode][-1:])
         return action
 
     def chosen(self, rows: Rows, meanings: OfSlots, sizes: Sizes) -> Chosen:
@@ -116,7 +116,7 @@ class MeaningNoveltyListener(ValuesListener):
         for episode, size in zip(rows.tolist(), sizes, strict=True):
             if (self.by[episode] != size).any():  # the earlier stimuli now have other meanings
                 self.by[episode], self.known[episode] = size, set()
-                self._learn(episode, self.shown[episode])
+                self._learn(episode, self.seen_numbers[episode])
         return np.array([[m not in self.known[e] for m in of] for e, of in zip(rows, meanings.tolist(), strict=True)])
 
     def _learn(self, episode: int, shown: list[Reals]) -> None:

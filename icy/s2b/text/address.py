@@ -33,12 +33,12 @@ class Proxy(NamedTuple):
 
     Attributes:
         url: its URL, which may hold a password.
-        shown: the URL without a password.
+        display_url: the URL without a password.
         source: where it is named, such as "HTTP_PROXY".
     """
 
     url: str
-    shown: str
+    display_url: str
     source: str
 
 
@@ -130,12 +130,12 @@ def proxy_to(target: str) -> Proxy | None:
     source = next((one for one in variables if os.environ.get(one) == known[named]), "the settings of the system")
     url = known[named] if "://" in known[named] else f"http://{known[named]}"
     scheme, _, rest = url.partition("://")
-    shown = f"{scheme}://{rest.rpartition('@')[2]}"
+    display_url = f"{scheme}://{rest.rpartition('@')[2]}"
     try:
-        _split(shown)
+        _split(display_url)
     except ValueError as fault:
         raise InvalidSettingError(
-            f"The proxy {quoted(shown)} of {source} has {fault}. "
+            f"The proxy {quoted(display_url)} of {source} has {fault}. "
             f"Correct {source}, or list {parts.hostname} in NO_PROXY."
         ) from None
-    return Proxy(url, shown.rstrip("/"), source)
+    return Proxy(url, display_url.rstrip("/"), source)

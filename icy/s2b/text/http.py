@@ -87,7 +87,7 @@ class HttpModel(TextModel):
         self.url, self.model, self._target = read_address(name)
         self.name = name
         self._reached = False
-        self._ways: frozenset[str] = frozenset()  # the fields above that this server requires
+        self._required_fields: frozenset[str] = frozenset()  # the fields above that this server requires
         self._counting = threading.Lock()
         self._proxy = proxy_to(self._target)
         proxies = {urlsplit(self._target).scheme: self._proxy.url} if self._proxy else {}
@@ -124,7 +124,7 @@ class HttpModel(TextModel):
             **constraint(self.settings.constrain, request.choices),
             **self.settings.body,
         }
-        if COMPLETION_TOKENS in self._ways:
+        if COMPLETION_TOKENS in self._required_fields:
             found.setdefault(COMPLETION_TOKENS, found.pop("max_tokens", None))
         return {name: value for name, value in found.items() if value is not None}
 
@@ -168,27 +168,32 @@ class HttpModel(TextModel):
                 _Filtered: the server refuses only this prompt.
                 ServerError: the request must not be repeated.
         """
-        ways, headers = self._ways, {"Content-Type": "application/json", "User-Agent": f"icy/{__version__}"}
+        required_fields, headers = (
+            self._required_fields,
+            {"Content-Type": "application/json", "User-Agent": f"icy/{__version__}"},
+        )
         if key := self._key():
-            headers |= {API_KEY: key} if API_KEY in ways else {"Authorization": f"Bearer {key}"}
+            headers |= {API_KEY: key} if API_KEY in required_fields else {"Authorization": f"Bearer {key}"}
         post = urllib.request.Request(self._target, json.dumps(self.body(request)).encode(), headers)
-        text = self._fetched(post, ways)
+        text = self._fetched(post, required_fields)
         try:
             content, finish, usage = read_completion(text)
         except ValueError as fault:
             kind = _Empty if isinstance(fault, NoChoice) else _Busy
-            raise kind(f"does not answer with a completion but with {quoted(self._without_key(text)[:MOST_QUOTED])}") from None
+            raise kind(
+                f"does not answer with a completion but with {quoted(self._without_key(text)[:MOST_QUOTED])}"
+            ) from None
         read = parse(self._without_key(content), cut=finish == CUT)
         return TextReply(read.decision, read.message, read.raw, usage=usage, finish=finish)
 
-    def _fetched(self, post: urllib.request.Request, ways: frozenset[str]) -> str:
+    def _fetched(self, post: urllib.request.Request, required_fields: frozenset[str]) -> str:
         """Post a request, with these fields, and return the text of the response."""
         deadline = time.monotonic() + self.settings.timeout
         try:
             with self._opener.open(post, timeout=self.settings.timeout) as answer:
                 return _read(answer, deadline)
         except urllib.error.HTTPError as error:
-            raise self._refusal(error, ways) from None
+            raise self._refusal(error, required_fields) from None
         except urllib.error.URLError as error:
             raise self._unreached(error.reason) from None
         except TimeoutError:
@@ -210,10 +215,10 @@ class HttpModel(TextModel):
 
     def _subject(self) -> str:
         """Return the server, and the proxy in front of it, as the subject of a sentence."""
-        through = f" (through the proxy {self._proxy.shown} of {self._proxy.source})" if self._proxy else ""
+        through = f" (through the proxy {self._proxy.display_url} of {self._proxy.source})" if self._proxy else ""
         return f"{self.url}{through}"
 
-    def _refusal(self, error: urllib.error.HTTPError, ways: frozenset[str]) -> Exception:
+    def _refusal(self, error: urllib.error.HTTPError, required_fields: frozenset[str]) -> Exception:
         """Return the error for a status other than success, after a request with these fields."""
         status, text = error.code, ""
         with contextlib.suppress(OSError, http.client.HTTPException, _Busy):
@@ -223,9 +228,9 @@ class HttpModel(TextModel):
             wanted = {COMPLETION_TOKENS}
         if status == 400 and f'"{FILTERED}"' in text:
             return _Filtered()
-        if wanted - ways:
+        if wanted - required_fields:
             with self._counting:
-                self._ways |= wanted
+                self._required_fields |= wanted
             return _Differently()
         said = self._without_key(words_of(self._without_key(text)))
         what = f"answers with status {status}{f' ({said})' if said else ''}"

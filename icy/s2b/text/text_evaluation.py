@@ -179,24 +179,24 @@ class DraftModel(TextModel):
     """Sends no requests: answers 0, and stores a prompt of each phase.
 
     Attributes:
-        shown: the prompt of one game of the first episode, by phase.
+        prompts: the prompt of one game of the first episode, by phase.
         longest: the longest prompt.
     """
 
     name = "draft"
 
     def __init__(self) -> None:
-        self.shown: dict[str, str] = {}
+        self.prompts: dict[str, str] = {}
         self.longest = ""
-        self._wanted = True
+        self._stores_prompts = True
 
     def begin(self, seat: Seat) -> None:
         """Store prompts of the first batch only."""
-        self._wanted = not self.shown
+        self._stores_prompts = not self.prompts
 
     def reply(self, request: TextRequest) -> TextReply:
         """Answer 0."""
         self.longest = max(self.longest, request.prompt, key=len)
-        if self._wanted and request.episode_id == 0 and request.game <= DRAFT_GAME[request.phase]:
-            self.shown[request.phase] = request.prompt
+        if self._stores_prompts and request.episode_id == 0 and request.game <= DRAFT_GAME[request.phase]:
+            self.prompts[request.phase] = request.prompt
         return as_json(0, [0] * len(request.choices.get("message", [])))

@@ -58,7 +58,7 @@ def _reshaped(x: MatrixView, tensor: Tensor) -> MatrixView:
 @lowers(TURN)
 def transposed(low: Lowering, node: Node, parts: int, x: Value) -> Value:
     if isinstance(x, MatrixView):
-        return x.turned
+        return x.transposed
     if isinstance(x, Turned):
         return x.panel
     if isinstance(x, RowPanel) and x.rows is not None:
@@ -92,7 +92,7 @@ def _joined(low: Lowering, panels: list[RowPanel]) -> RowPanel:
         grads = list(out.grads or [])
         for panel in panels if grads else []:
             mine = [grads.pop(0) for _ in panel.slabs]
-            low.builder.hand(panel, mine, panel.rows)
+            low.builder.pass_gradient(panel, mine, panel.rows)
 
     if out.trained:
         low.builder.add_backward(out.rows, back)
@@ -195,7 +195,7 @@ def _extended(low: Lowering, node: Node, values: list[Value]) -> RowPanel:
 
     def back() -> None:
         if out.grads is not None:
-            to, add = build.into(x)
+            to, add = build.gradient_target(x)
             build.emit(Code.COPY, None, x.width, out.grads[0], to[0], 1.0, add, back=True)
 
     if x.trained:
@@ -222,7 +222,7 @@ def _stacked(low: Lowering, node: Node, values: list[Value], parts: int) -> RowP
     def back() -> None:
         for panel, count, start in zip(panels, rows, starts, strict=True):
             if panel.trained and out.grads is not None:
-                to, _ = build.into(panel)
+                to, _ = build.gradient_target(panel)
                 at = At(out.grads[0], start * BLOCK)
                 build.emit(Code.COPY_ROWS, count, panel.width, at, sum(rows), to[0], count, True, back=True)
 

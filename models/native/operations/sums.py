@@ -68,15 +68,15 @@ def added(low: Lowering, node: Node, parts: int, a: Value, b: Value | int) -> Va
     @build.gradient_of(out)
     def back(grads: list[Slab]) -> None:
         if row and y.trained:
-            to, _ = build.into(y)
+            to, _ = build.gradient_target(y)
             for p, columns in enumerate(x.columns):
                 build.emit(Code.ADD_ROWS, x.rows, grads[p], columns, to[p], back=True)
         for value in (y, x) if not row else (x,):
             if value.trained:
                 if value is x and spare:
-                    build.hand(x, grads, x.rows)
+                    build.pass_gradient(x, grads, x.rows)
                     continue
-                to, add = build.into(value)
+                to, add = build.gradient_target(value)
                 for p, columns in enumerate(x.columns):
                     build.emit(Code.COPY, x.rows, columns, grads[p], to[p], 1.0, add, back=True)
 

@@ -18,7 +18,7 @@ def _soft(low: Lowering, x: RowPanel, out: RowPanel, soft: Slab, temperature: fl
 
     @build.gradient_of(out)
     def back(grads: list[Slab]) -> None:
-        to, add = build.into(x)
+        to, add = build.gradient_target(x)
         build.emit(Code.SOFTMAX_BACK, None, x.width, grads[0], soft, temperature, to[0], add, back=True)
 
 

@@ -26,8 +26,8 @@ def _norm(low: Lowering, x: RowPanel, scale: RowPanel, shift: RowPanel | None) -
 
     @build.gradient_of(out)
     def back(grads: list[Slab]) -> None:
-        of_scale = build.into(scale)[0][0] if scale.trained else None
-        of_shift = build.into(shift)[0][0] if shift is not None and shift.trained else None
+        of_scale = build.gradient_target(scale)[0][0] if scale.trained else None
+        of_shift = build.gradient_target(shift)[0][0] if shift is not None and shift.trained else None
         to, add = build.scratch(x)
         build.emit(
             *(Code.NORM_BACK, None, size, grads[0], normal, rate, scale.slabs[0], of_scale, of_shift),
@@ -107,7 +107,7 @@ def _gelu(low: Lowering, node: Node, parts: int, x: Value, approximate: str = "n
 
     @build.gradient_of(out)
     def back(grads: list[Slab]) -> None:
-        to, add = build.into(panel)
+        to, add = build.gradient_target(panel)
         for p, columns in enumerate(panel.columns):
             build.emit(Code.GELU_BACK, panel.rows, columns, grads[p], panel.slabs[p], to[p], add, back=True)
 
@@ -192,7 +192,7 @@ def _attended(low: Lowering, asking: list[RowPanel], seen: list[RowPanel], heads
             return
         for out in outs:
             if out.grads is None:  # nothing reads this position
-                _cleared(low, build.into(out)[0], width)
+                _cleared(low, build.gradient_target(out)[0], width)
         grads, add, add_queries = _gradients_of_attention(low, asking, seen)
         for head in range(heads):
             some = ((asking, 3 * head), (seen, 3 * head + 1), (seen, 3 * head + 2))

@@ -151,7 +151,7 @@ def test_which_proxy_is_taken(
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     found = proxy_to(target)
-    assert (None if found is None else (found.shown, found.source)) == proxy
+    assert (None if found is None else (found.display_url, found.source)) == proxy
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from icy.core.text import counted
 from icy.s2b.agents.acquisition import LOSSES, AcquisitionSettings, ease_of_acquisition
 from icy.s2b.settings import GameSettings
 
-from .evaluations import counting, load, measured, plugins_and_quiet, progress, shown
+from .evaluations import counting, load, measured, output_options, plugins_and_quiet, progress
 from .game_options import SWEPT, as_published, game_options, settings_of
 from .players import ChosenPlayer, player_option, players_of, tables_of, varying, where_option
 
@@ -49,7 +49,7 @@ learning_options = together(
 @measured(episodes=20, seeds=3, row="episode")
 @learning_options
 @game_options(several=True)
-@shown
+@output_options
 @plugins_and_quiet
 @click.pass_context
 def eoa_command(
@@ -88,9 +88,9 @@ def eoa_command(
             write_rows(joined(found), target, quiet)
 
     try:
-        with progress(len(rows) * len(numbers) * episodes, quiet) as told:
+        with progress(len(rows) * len(numbers) * episodes, quiet) as advance:
             for (player,), game in rows:
-                found.append(_acquired(player, game, further, episodes, numbers, settings, told))
+                found.append(_acquired(player, game, further, episodes, numbers, settings, advance))
     except KeyboardInterrupt:
         if found:
             show()
@@ -105,11 +105,11 @@ def _acquired(
     episodes: int,
     seeds: Sequence[int],
     settings: AcquisitionSettings,
-    told: Callable[[int], None],
+    advance: Callable[[int], None],
 ) -> pd.DataFrame:
     parts = [
         ease_of_acquisition(
-            speaker.player, game, episodes=episodes, seed=seed, settings=settings, told=counting(told)
+            speaker.player, game, episodes=episodes, seed=seed, settings=settings, told=counting(advance)
         ).assign(seed=seed)
         for seed in seeds
     ]

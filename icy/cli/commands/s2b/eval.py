@@ -19,7 +19,7 @@ from icy.core.registry import LISTENER, SPEAKER, registry
 from icy.core.text import counted
 from icy.s2b.settings import GameSettings
 
-from .evaluations import chance_text, counting, floors, load, measured, plugins_and_quiet, progress, shown
+from .evaluations import chance_text, counting, floors, load, measured, output_options, plugins_and_quiet, progress
 from .game_options import SWEPT, game_options, settings_of
 from .players import ChosenPlayer, player_option, players_of, tables_of, varying, where_option
 
@@ -44,7 +44,7 @@ Examples:
 @where_option
 @measured(episodes=64, seeds=5)
 @game_options(several=True)
-@shown
+@output_options
 @plugins_and_quiet
 @click.pass_context
 def eval_command(
@@ -78,9 +78,9 @@ def eval_command(
     further = varying(tables)
     found: list[pd.DataFrame] = []
     try:
-        with progress(len(tables) * len(numbers) * episodes, quiet) as told:
+        with progress(len(tables) * len(numbers) * episodes, quiet) as advance:
             for (speaks, listens), game in tables:
-                rows = _evaluated(speaks, listens, game, further, episodes, numbers, told)
+                rows = _evaluated(speaks, listens, game, further, episodes, numbers, advance)
                 found.append(with_deaf(rows, floors(game, episodes, tuple(numbers))))
     except KeyboardInterrupt:
         if found:
@@ -93,8 +93,8 @@ def eval_command(
         write_rows(joined(found), target, quiet)
 
 
-def _names(asked: Sequence[str], kind: str) -> list[str]:
-    return [entry.name for entry in registry.match(list(asked), kind)]
+def _names(names: Sequence[str], kind: str) -> list[str]:
+    return [entry.name for entry in registry.match(list(names), kind)]
 
 
 def _evaluated(
@@ -104,11 +104,13 @@ def _evaluated(
     further: Sequence[str],
     episodes: int,
     seeds: Sequence[int],
-    told: Callable[[int], None],
+    advance: Callable[[int], None],
 ) -> pd.DataFrame:
     from icy.s2b import evaluate
 
-    rows = evaluate(speaker.player, listener.player, game, episodes=episodes, seeds=seeds, told=counting(told)).table()
+    rows = evaluate(
+        speaker.player, listener.player, game, episodes=episodes, seeds=seeds, told=counting(advance)
+    ).table()
     facts = {"speaker": speaker.label, "listener": listener.label}
     facts |= {name: getattr(game, name) for name in (*SWEPT, *further)}
     return rows.assign(**facts, decisions=game.decisions, episodes=episodes)
@@ -142,7 +144,7 @@ def _print_evaluation(found: Sequence[pd.DataFrame], further: Sequence[str], spr
 @click.option("--seed", type=int, default=123, show_default=True, help="Seed of the episodes.")
 @permutations_option
 @game_options()
-@shown
+@output_options
 @click.option("--out", "-o", type=click.Path(), metavar="FILE", help="Write a row per episode, as csv or parquet.")
 @plugins_and_quiet
 @click.pass_context
@@ -172,14 +174,14 @@ def language_command(
     tables = tables_of([(one,) for one in players_of(speaker, SPEAKER, where)], settings_of(ctx, given), quiet)
     further = varying(tables)
     found = []
-    with progress(len(tables), quiet) as told:
+    with progress(len(tables), quiet) as advance:
         for (player,), game in tables:
             rows = probe_language(
                 player.player, game, metrics=metrics, episodes=episodes, seed=seed, permutations=permutations
             )
             facts = [f"{name}={getattr(game, name)}" for name in further]
             found.append(rows.assign(speaker=", ".join([player.label, *facts])))
-            told(1)
+            advance(1)
     print_table(scores_table(joined(found), "speaker", metrics, spread, "languages of frozen speakers"), format_)
     if target is not None:
         write_rows(joined(found), target, quiet)
@@ -204,7 +206,7 @@ def language_command(
 @click.option("--episodes", type=int, default=5, show_default=True, help="Number of episodes to score.")
 @game_options()
 @plot_option("Draw an episode's stimuli, as MetaRG22 figure 3.")
-@shown
+@output_options
 @plugins_and_quiet
 @click.pass_context
 def stimuli_command(

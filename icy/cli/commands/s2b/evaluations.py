@@ -39,7 +39,7 @@ def measured(episodes: int, seeds: int, row: str = "seed") -> Decorator:
     )
 
 
-shown = together(
+output_options = together(
     paper_options,
     click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True),
     click.option(
@@ -71,13 +71,13 @@ def progress(total: int, quiet: bool) -> Iterator[Callable[[int], None]]:
         yield lambda more: bars.advance(task, more)
 
 
-def counting(told: Callable[[int], None]) -> Callable[[int, int], None]:
+def counting(advance: Callable[[int], None]) -> Callable[[int, int], None]:
     """Convert a function that advances a bar to a progress callback, which gets the total done so far."""
     before = 0
 
     def count(done: int, total: int) -> None:
         nonlocal before
-        told(done - before)
+        advance(done - before)
         before = done
 
     return count

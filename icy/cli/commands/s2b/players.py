@@ -64,14 +64,14 @@ class ChosenPlayer:
 Table = tuple[tuple[ChosenPlayer, ...], GameSettings]  # players, and the game that they play
 
 
-def players_of(asked: Sequence[str], role: str, where: Assignments = ()) -> list[ChosenPlayer]:
+def players_of(names: Sequence[str], role: str, where: Assignments = ()) -> list[ChosenPlayer]:
     """Return players of a role: registered ones by name, and trained ones from their files.
 
     Raises:
         IcyError: an unknown name, or files without players of this role.
     """
     found: dict[str, ChosenPlayer] = {}
-    for name in asked:
+    for name in names:
         if _is_saved(name, role):
             from icy.s2b.agents.saved_networks import kept_agents  # imports torch
 
@@ -83,13 +83,13 @@ def players_of(asked: Sequence[str], role: str, where: Assignments = ()) -> list
     return list(found.values())
 
 
-def player_of(asked: str, role: str, where: Assignments = ()) -> ChosenPlayer:
+def player_of(name: str, role: str, where: Assignments = ()) -> ChosenPlayer:
     """Return the player with this name or file. Errors as for `players_of`, and if there are several."""
-    if not _is_saved(asked, role):
-        return ChosenPlayer(asked, asked, role)
+    if not _is_saved(name, role):
+        return ChosenPlayer(name, name, role)
     from icy.s2b.agents.saved_networks import one_agent  # imports torch
 
-    agent = one_agent(asked, **choice_of(where))
+    agent = one_agent(name, **choice_of(where))
     return _trained(agent, role, agent.label)
 
 

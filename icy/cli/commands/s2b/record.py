@@ -50,8 +50,8 @@ def record_command(
     target = checked_target(out)
     pair = player_of(speaker, SPEAKER, where), player_of(listener, LISTENER, where)
     (((speaks, listens), game),) = tables_of([pair], settings_of(ctx, given), quiet)
-    with progress(episodes, quiet) as told:
-        games = record(speaks.player, listens.player, game, episodes=episodes, seed=seed, told=counting(told))
+    with progress(episodes, quiet) as advance:
+        games = record(speaks.player, listens.player, game, episodes=episodes, seed=seed, told=counting(advance))
     try:
         write(games, target)
     except OSError as error:

@@ -23,7 +23,7 @@ from icy.s2b.text.prompt import FORMS
 from icy.s2b.text.requests import CUT
 from icy.s2b.text.text_model import TextModel, TextSettings, is_address, text_model
 
-from .evaluations import chance_text, floors, load, measured, plugins_and_quiet, progress, shown
+from .evaluations import chance_text, floors, load, measured, output_options, plugins_and_quiet, progress
 from .game_options import SWEPT, as_published, game_options, games_of, settings_of
 from .players import player_option
 
@@ -84,7 +84,7 @@ text_options = together(
 @click.option("--dry-run", is_flag=True, help="Show prompts and count tokens without asking a model.")
 @text_options
 @game_options(several=True)
-@shown
+@output_options
 @plugins_and_quiet
 @click.pass_context
 def text_command(
@@ -208,14 +208,14 @@ class _Run:
         self.models = list(models)
         each = (count_requests(game, self.episodes, self.seeds, self.role, self.prompt) for game in games)
         total = len(models) * sum(each)
-        with progress(total, quiet) as told:
+        with progress(total, quiet) as advance:
             for model, game in product(models, games):
-                self._one(model, game, told)
+                self._one(model, game, advance)
 
-    def _one(self, model: TextModel, game: GameSettings, told: Callable[[int], None]) -> None:
+    def _one(self, model: TextModel, game: GameSettings, advance: Callable[[int], None]) -> None:
         from icy.analysis.tables.s2b import with_deaf
 
-        found = self.evaluated(model, game, told)
+        found = self.evaluated(model, game, advance)
         facts = {"model": model.name, **{name: getattr(game, name) for name in SWEPT}}
         rows = found.table().assign(**facts, decisions=game.decisions, episodes=self.episodes)
         self.found.append(found)
@@ -223,7 +223,7 @@ class _Run:
         self.rows.append(with_floor.assign(role=self.role, **{_other(self.role): self.partner}))
 
     def evaluated(
-        self, model: TextModel, game: GameSettings, told: Callable[[int], None] | None = None
+        self, model: TextModel, game: GameSettings, advance: Callable[[int], None] | None = None
     ) -> TextEvaluation:
         """Evaluate a model in a game."""
         from icy.s2b import evaluate_text
@@ -231,7 +231,7 @@ class _Run:
         partner: dict[str, Any] = {_other(self.role): self.partner}
         return evaluate_text(
             model, game, role=self.role, prompt=self.prompt, episodes=self.episodes, seeds=self.seeds,
-            max_tokens=self.max_tokens, told=told, **partner,
+            max_tokens=self.max_tokens, told=advance, **partner,
         )  # fmt: skip
 
     def notes(self) -> list[str]:
@@ -293,7 +293,7 @@ def _draft(run: _Run, games: Sequence[GameSettings], models: int, format_: str, 
     from icy.s2b.text.text_evaluation import DraftModel
 
     lines, total, requests = [], 0, 0
-    with progress(len(games), quiet) as told:
+    with progress(len(games), quiet) as advance:
         for number, game in enumerate(games):
             draft = DraftModel()
             counts = run.evaluated(draft, game).counts
@@ -303,8 +303,8 @@ def _draft(run: _Run, games: Sequence[GameSettings], models: int, format_: str, 
             longest = estimated_tokens(draft.longest)
             lines.append([*sizes, run.episodes * len(run.seeds), asked, tokens, round(tokens / asked), longest])
             if number == 0 and format_ in ("table", "markdown", "latex"):
-                _show(draft.shown)
-            told(1)
+                _show(draft.prompts)
+            advance(1)
     print_rows(DRAFT, lines, "markdown" if format_ == "latex" else format_)
     if not quiet:
         each = "" if models == 1 else f" for each of {counted(models, 'model')}"
