@@ -91,12 +91,12 @@ def test_all_meanings_are_equally_likely_to_be_held_out(kind: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "share", "space", "words"),
     [
-        ("random", 0.2, (1, 10), "one attribute"),
-        ("combinations", 0.2, (1, 10), "one attribute"),
+        ("random", 0.2, (1, 10), "only one"),
+        ("combinations", 0.2, (1, 10), "only one"),
         ("random", 0.01, (2, 3), "is less than one"),
         ("combinations", 0.002, (5, 10), "0.002 of the 100 pairs of values"),
-        ("random", 0.9, (2, 3), "1 would be left"),
-        ("combinations", 0.95, (5, 10), "5 would be left"),
+        ("random", 0.9, (2, 3), "1 would remain"),
+        ("combinations", 0.95, (5, 10), "5 would remain"),
         ("random", 0.5, (3, 1), "nothing would be held out"),
     ],
 )

@@ -77,7 +77,7 @@ def test_wrong_token_in_file(tmp_path: Path) -> None:
 
 
 def test_suffix_and_folder_errors(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match=r"\.parquet, \.csv, \.npz; 'x\.json' ends in none"):
+    with pytest.raises(StoreError, match=r"\.parquet, \.csv, \.npz; 'x\.json' has another suffix"):
         small().save(tmp_path / "x.json")
     with pytest.raises(StoreError, match="cannot be written"):
         small().save(tmp_path / "no" / "x.csv")
@@ -158,7 +158,7 @@ def test_own_file_comes_back_whole(tmp_path: Path) -> None:
         ("m0,message\n0,ab\n1,a\n", "same length.*found lengths 1, 2"),
         ("m0,message\n0,ab\n0,ab\n1,bb\n", "0 meanings are missing and 1 row repeats"),
         ("m0,message\n", "no rows"),
-        ("a,b\n0,ab\n", "say which are meanings"),
+        ("a,b\n0,ab\n", "choose columns of meanings"),
         ("m0,message\n0,xz\n1,1 2\n", "'1 2' in line 3 has spaces"),
         ("m0,message\n0,\n1,\n", "no message in line 2"),
     ],

@@ -77,7 +77,7 @@ def test_rows_drawn_with_replacement_remember_where_they_come_from() -> None:
         ([[0, 1], [1]], [[1], [1]], "all rows equally long"),
         ([[0], [1]], [[1], [-1]], "Tokens are whole numbers from 0; found -1"),
         ([[0], [1]], [[1], [0.5]], "Tokens are whole numbers from 0, or names"),
-        ([[0], [1]], "ab", "one string was given"),
+        ([[0], [1]], "ab", "not one string"),
         ([[0.5], [np.nan]], [[1], [2]], "no value in row 1 .counted from 0., attribute 0"),
         ([[0], [1]], None, "Give meanings and messages"),
     ],

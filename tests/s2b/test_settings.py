@@ -31,7 +31,7 @@ def test_compat_is_a_set_of_named_departures() -> None:
         ({"descriptive": False}, "only one answer"),
         ({"threshold": 1}, "cannot show every value"),
         ({"games": 5}, "settings of common games"),
-        ({"kind": "common", "dimensions": 1, "least": 2, "most": 2, "split": "all", "distractors": 1}, "2 stimuli are needed"),
+        ({"kind": "common", "dimensions": 1, "least": 2, "most": 2, "split": "all", "distractors": 1}, "2 stimuli are"),
         ({"shots": 0}, "shots"),
         ({"shots": 10**9}, "shots must be at most 1,000"),
         ({"vocab_size": 0}, "vocab_size"),

@@ -79,7 +79,7 @@ def test_validation_events(tmp_path: Path) -> None:
     ("text", "why"),
     [
         (f"{EXTERNAL}1 0;3\n", "Line 3 does not have the form of EGG's external_game"),
-        (f"{EXTERNAL}1 0;3 a;1;1\n", "Line 3 is not"),
+        (f"{EXTERNAL}1 0;3 a;1;1\n", "Line 3 does not have"),
         (OBJECTS.replace("5 -> 1 (label=1)", "5 -> 1"), "Line 3 does not have the form of EGG's objects_game"),
         (f"{CHANNEL}input: 2 -> message: ", "Line 5 does not have the form of EGG's channel"),
         (EVENTS[:60], "Line 6 holds an incomplete list of MESSAGES"),

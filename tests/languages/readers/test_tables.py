@@ -108,7 +108,7 @@ def test_a_pickle_runs_nothing(tmp_path: Path) -> None:
             return (Path.touch, (tmp_path / "touched",))
 
     (tmp_path / "interaction").write_bytes(pickle.dumps(Evil()))
-    with pytest.raises(StoreError, match="holds more than tensors, arrays and plain values, which is never run"):
+    with pytest.raises(StoreError, match="holds more than tensors, arrays and plain values, which icy never runs"):
         read_table(tmp_path / "interaction")
     assert not (tmp_path / "touched").exists()
 
@@ -123,7 +123,7 @@ def test_a_file_that_is_not_there(tmp_path: Path, name: str) -> None:
     ("text", "sentence"),
     [
         ("a,message\n", "has no rows"),
-        ("a,b\n1,2\n", "say which are meanings and which messages"),
+        ("a,b\n1,2\n", "choose columns of meanings and columns of messages"),
         ("", "cannot be read"),
     ],
 )
@@ -328,7 +328,7 @@ def test_a_last_token_that_is_a_word_elsewhere_is_kept(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("pairs", "why"),
     [
-        ([["1.0", "a"], {"a": 1}], "Line 2 holds an object, and line 1 a list of texts"),
+        ([["1.0", "a"], {"a": 1}], "Line 2 holds an object, but line 1 holds a list of texts"),
         ([["1", 2]], "Line 1 holds a list of texts and numbers"),
         ([["1.0", "a"], ["1.", "a.b"]], "Line 2 does not have the form"),
     ],

@@ -163,7 +163,7 @@ def test_an_empty_list_of_choices_is_invalid_where_the_server_answers_other_prom
     (row,) = found.table().to_dict("records")
     assert row["invalid"] == 1 - 2 / row["requests"]  # all but the first game of each episode
     assert len(server.asked) == 2 + 2 * (row["requests"] - 2)
-    with serving(answering) as server, pytest.raises(ServerError, match=r"not answer with a completion but .*choices.*2 times"):
+    with serving(answering) as server, pytest.raises(ServerError, match=r"a completion but .*choices.*2 times"):
         text_model(f"{server.url}#m", settings).reply(TextRequest("Your answer: 0", {}))
 
 

@@ -368,7 +368,7 @@ def test_a_length_beside_chunks_does_not_count() -> None:
 @pytest.mark.parametrize("value", ["", "two words-secret", "ünknown-secret", "secret\nX-Other: 1"])
 def test_an_invalid_key_is_reported_before_the_first_game(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     monkeypatch.setenv("SOME_KEY", value)
-    with pytest.raises(InvalidSettingError, match="SOME_KEY (is not set|does not hold a key)") as raised:
+    with pytest.raises(InvalidSettingError, match=r"SOME_KEY (is not set|does not hold a key)") as raised:
         text_model("http://localhost:9/v1#m", TextSettings(key_variable="SOME_KEY"))
     assert "secret" not in str(raised.value)
 
