@@ -155,7 +155,7 @@ def test_weights_with_fractions_are_shares(name: str, conventions: dict[str, Any
         ("topsim", {}, 'topsim of all pairs counts rows, .* one is 0.5; give counts of rows, or take pairs="ordered"'),
         ("topsim", {"pairs": 10}, "topsim of drawn pairs counts rows, so weights must be whole numbers"),
         ("topsim", {"pairs": "published"}, "topsim of drawn pairs counts rows"),
-        ("ami", {}, "Adjusted mutual information counts rows, so weights must be whole numbers, and one is 0.5"),
+        ("ami", {}, "Adjusted mutual information counts rows, so weights must be whole numbers, but one is 0.5"),
         ("cbm", {}, "Concept best matching counts rows, so weights must be whole numbers"),
     ],
 )
@@ -308,7 +308,7 @@ def test_a_metric_that_does_not_read_weights_gets_repeated_rows() -> None:
     with registry.holding(Entry("metric", "distinct", distinct, "", "", origin=__name__)):
         (score,) = score_all(Table.of(*given, weights=[4, 1, 1]), "distinct", {}).values()
         assert (score.value, score.rows) == (0.5, 3)
-        said = "distinct counts rows, so weights must be whole numbers, and one is 0.5"
+        said = "distinct counts rows, so weights must be whole numbers, but one is 0.5"
         with pytest.raises(InvalidSettingError, match=said):
             score_all(Table.of(*given, weights=[4, 0.5, 1]), "distinct", {})
         row = evaluate(Table.of(*given, weights=[4, 0.5, 1]), metrics=["distinct", "posdis"])
@@ -342,13 +342,13 @@ def test_forms_of_weights(form: str) -> None:
     [
         ([1, 2], "Every row has one weight; 2 weights for 3 rows were given."),
         (2, "Weights must be a sequence with an entry per row, not a int"),
-        ([1, -1, 2], "Weights of rows are numbers of at least 0, and that of row 1 .counted from 0. is -1."),
+        ([1, -1, 2], "Weights of rows must be numbers of at least 0, but row 1 .counted from 0. has -1."),
         ([1, 2, math.nan], "There is no weight in row 2"),
         ([1, math.inf, 2], "that of row 1 .* is inf"),
         ([1, None, 2], "There is no weight in row 1"),
         (["1", "2", "c"], "that of row 2 .* is 'c'"),
         (pd.Series([1, None, 2], dtype="Int64"), "There is no weight in row 1"),
-        ([0, 0, 0], "The sum of weights is above 0 and below 2.53, not 0; scale them."),
+        ([0, 0, 0], "The sum of weights must be in .0, 2.53., not 0; scale them."),
         ([2**53, 1, 1], "below 2.53, not 9007199254740994; scale them"),
         ([10**400, 1, 1], "below 2.53"),
     ],

@@ -222,7 +222,7 @@ def test_messages_spelt_in_two_ways_are_refused(tmp_path: Path, caplog: pytest.L
     assert words.lengths.tolist() == [2, 1]
     assert not caplog.text
     assert read_table(write(tmp_path / "v.csv", "m0,message\n0,1 2\n1,12\n")).lengths.tolist() == [2, 1]
-    assert "'12' in line 3 has none: it was taken for a single token, the number 12." in caplog.text
+    assert "'12' in line 3 has none: it was read as a single token, the number 12." in caplog.text
 
 
 def test_message_in_any_case(tmp_path: Path) -> None:
