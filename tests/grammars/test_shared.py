@@ -47,7 +47,7 @@ def test_what_cannot_be_made_is_an_error_each_time() -> None:
             shared_language("concat", SPACE, 2, 2, 1)
 
 
-def test_what_was_used_longest_ago_makes_room(monkeypatch: pytest.MonkeyPatch, made: list[Any]) -> None:
+def test_the_least_recently_used_is_removed(monkeypatch: pytest.MonkeyPatch, made: list[Any]) -> None:
     size = make_language("rot", SPACE, 4, 2, 1).messages.nbytes + shared.BYTES_OF_ONE
     monkeypatch.setattr(shared, "CACHE_BYTES", 2 * size)
     for seed in (1, 2, 1, 3):  # 3 takes the place of 2

@@ -217,7 +217,7 @@ def test_negative_tokens_ask_for_the_padding() -> None:
         ([["a"], 3], "Messages must be sequences of tokens; row 1"),
     ],
 )
-def test_what_is_no_message_is_answered_in_a_sentence(given_: Any, sentence: str) -> None:
+def test_invalid_messages_are_errors_in_one_sentence(given_: Any, sentence: str) -> None:
     with pytest.raises(InvalidSettingError, match=sentence):
         Table.of([[0]] * (len(given_) if hasattr(given_, "__len__") else 1), given_)
 
@@ -461,7 +461,7 @@ def test_a_field_may_be_longer_than_the_csv_library_takes(tmp_path: Path) -> Non
         ([[0], [1]], [[1], [2]], {"eos": [1, 2]}, "One token ends"),
     ],
 )
-def test_no_reading_is_guessed(meanings: Any, messages: Any, options: dict[str, Any], sentence: str) -> None:
+def test_ambiguous_data_is_refused(meanings: Any, messages: Any, options: dict[str, Any], sentence: str) -> None:
     with pytest.raises(IcyError, match=sentence):
         Table.of(meanings, messages, **options)
 

@@ -100,7 +100,7 @@ def test_all_meanings_are_equally_likely_to_be_held_out(kind: str) -> None:
         ("random", 0.5, (3, 1), "nothing would be held out"),
     ],
 )
-def test_a_space_that_cannot_be_split_so(kind: str, share: float, space: tuple[int, int], words: str) -> None:
+def test_spaces_that_cannot_be_split(kind: str, share: float, space: tuple[int, int], words: str) -> None:
     with pytest.raises(InvalidSettingError, match=words) as caught:
         Split(kind, share).check(MeaningSpace(*space))
     assert "\n" not in str(caught.value)

@@ -184,7 +184,7 @@ def test_own_table_unknown_column_and_missing_file(tmp_path: Path) -> None:
         ("a,a,message\n0,0,ab\n", "columns 1 and 2 are both called 'a'"),
     ],
 )
-def test_what_is_empty_or_twice_in_ones_own_table_is_refused(tmp_path: Path, text: str, sentence: str) -> None:
+def test_empty_or_repeated_rows_of_own_tables_are_refused(tmp_path: Path, text: str, sentence: str) -> None:
     (tmp_path / "t.csv").write_text(text)
     with pytest.raises(InvalidSettingError, match=sentence):
         Language.from_csv(tmp_path / "t.csv")

@@ -112,7 +112,7 @@ def test_lists_in_a_column_are_several_attributes() -> None:
 
 
 @pytest.mark.parametrize("large", [2**61, 2**62 - 1, 2**62, 2**63 - 1, 2**63, 2**64, 10**30])
-def test_tokens_and_values_of_any_size_are_told_apart(large: int) -> None:
+def test_tokens_and_values_of_any_size_are_distinguished(large: int) -> None:
     table = Table.of([[large, 0], [large + 1, 0]], [[large, 1], [1]])
     assert table.messages[0, 0] != table.messages[0, 1] == table.messages[1, 0]
     assert table.meanings[0, 0] != table.meanings[1, 0]

@@ -342,7 +342,7 @@ def test_a_segment_larger_than_the_sample() -> None:
         cbm_by_sample_size([[0], [1]], ["a", "b"])
 
 
-def test_words_of_large_tokens_are_told_apart() -> None:
+def test_words_of_large_tokens_are_distinguished() -> None:
     """Their numbers, multiplied, would be more than 64 bits hold."""
     large = 2**61
     messages = [[large + a, large + b, large + c] for a, b, c in [(0, 1, 2), (1, 0, 2), (2, 1, 0), (0, 2, 1)]]

@@ -194,7 +194,7 @@ def test_rows_may_be_too_many_to_repeat(correlation: str, distances: dict[str, A
 
 
 @pytest.mark.parametrize("name", ["ami", "topsim"])
-def test_what_repeats_rows_needs_memory_for_them(name: str) -> None:
+def test_repeated_rows_need_memory(name: str) -> None:
     table = Table.of([[0, 0], [0, 1], [1, 0]], ["ac", "ad", "bc"], weights=[2**50, 1, 1])
     with pytest.raises(InvalidSettingError, match="1125899906842626 repeated rows needs about"):
         score_all(table, name, {"topsim": {"pairs": 10}} if name == "topsim" else {})

@@ -42,6 +42,6 @@ def test_compat_is_a_set_of_named_departures() -> None:
         ({"compat": "near"}, "did you mean near32"),
     ],
 )
-def test_settings_that_do_not_go_are_answered_in_a_sentence(given: dict[str, Any], said: str) -> None:
+def test_impossible_settings_are_errors_in_one_sentence(given: dict[str, Any], said: str) -> None:
     with pytest.raises(IcyError, match=said):
         BatchedGame(**given)

@@ -84,7 +84,7 @@ KIND = Kind(
 )
 
 
-def test_one_that_refuses_all_that_is_tried_is_told() -> None:
+def test_a_perception_that_refuses_all_shapes_fails() -> None:
     def choosy(shape: tuple[int, ...], size: int) -> nn.Module:
         raise IncompatibleError("Nothing is good enough.")
 
@@ -94,5 +94,5 @@ def test_one_that_refuses_all_that_is_tried_is_told() -> None:
 
 
 @pytest.mark.contract
-def test_sizes_are_those_that_are_asked_for() -> None:
+def test_sizes_are_the_requested_sizes() -> None:
     assert all(r.passed for r in testing.check(Conv4, "perception", size=3, seed=5))

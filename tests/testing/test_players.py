@@ -157,7 +157,7 @@ def test_a_strangers_speaker_passes() -> None:
 
 
 @pytest.mark.contract
-def test_what_does_not_apply_says_why() -> None:
+def test_checks_that_do_not_apply_give_the_reason() -> None:
     class Mute(Speaks):
         utter = Player.utter
 

@@ -77,7 +77,7 @@ def test_the_line_to_mend_is_named() -> None:
     assert "test_runner.py" in results["output_shape"].message
 
 
-def test_wrong_arguments_are_said_once() -> None:
+def test_wrong_arguments_are_reported_once() -> None:
     class Bare(Plain):
         def __init__(self, meanings: MeaningSpace) -> None: ...
 
@@ -89,7 +89,7 @@ def test_wrong_arguments_are_said_once() -> None:
     )
 
 
-def test_one_failure_of_many_checks_is_said_once() -> None:
+def test_one_failure_of_many_checks_is_reported_once() -> None:
     class Stops(Plain):
         def __init__(self, *sizes: Any) -> None:
             raise ValueError("no such size")

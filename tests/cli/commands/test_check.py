@@ -79,7 +79,7 @@ def test_check_every_kind() -> None:
 
 
 @pytest.mark.usefixtures("forgetting")
-def test_wrong_arguments_and_repeated_failures_are_said_once(tmp_path: Path) -> None:
+def test_wrong_arguments_and_repeated_failures_are_reported_once(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(
         "import icy\nfrom torch import nn\n"

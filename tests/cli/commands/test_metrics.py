@@ -92,7 +92,7 @@ def test_mistakes_at_the_command_line(words: tuple[str, ...], code: int, sentenc
     assert "Traceback" not in result.output
 
 
-def test_undefined_is_shown_and_explained(tmp_path: Path) -> None:
+def test_undefined_values_are_explained(tmp_path: Path) -> None:
     (tmp_path / "same.csv").write_text("a,b,message\n0,0,x\n0,1,x\n1,0,x\n")
     result = run(str(tmp_path / "same.csv"), "-m", "topsim", "-m", "posdis")
     assert result.exit_code == 0
@@ -146,7 +146,7 @@ def test_tables_of_one_name_in_several_places_have_rows_of_their_own(
 
 
 @pytest.mark.slow
-def test_senders_that_were_kept_and_pairs_are_measured(tmp_path: Path) -> None:
+def test_saved_senders_and_pairs_are_measured(tmp_path: Path) -> None:
     sizes: dict[str, Any] = {"meanings": "2x3", "word_length": 2, "hidden": 16, "seeds": 1, "workers": 1}
     icy.probe("sender/FC1L", "perm", target=0.9, keep_models=True, out=tmp_path, **sizes)
     icy.end_to_end("FC1L", "FC1L", steps=10, report_every=10, out=tmp_path, **sizes)
@@ -301,7 +301,7 @@ def test_a_plot_shows_values_by_chance_and_marks_what_says_nothing(
         assert any(metric_bars.CHANCE in text.replace("\n", " ") for text in shown)
 
 
-def test_permutations_print_their_progress_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_permutations_print_progress_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("icy.cli.metric_progress.SECONDS_A_LINE", 0.0)
     shown = run("perm", "--meanings", "3x3", "--seeds", "1", "-m", "ami", "-m", "hce", "--permutations", "3").stderr
     assert "ami: 1 of 3 permutations, about " in shown

@@ -71,7 +71,7 @@ def test_the_command_writes_each_format_the_same_each_time(folder: Path, name: s
         ["parameters", "bias", "--where", "seed=123"],
     ],
 )
-def test_the_command_draws_what_it_is_given(folder: Path, words: list[str]) -> None:
+def test_the_command_draws_its_arguments(folder: Path, words: list[str]) -> None:
     result = run(*words)
     assert result.exit_code == 0, result.output
     assert (folder / f"{words[0]}.png").stat().st_size > 5000

@@ -73,7 +73,7 @@ def test_a_failed_replicate_is_counted_and_tried_again(out: str) -> None:
     assert "[4/4]" in run(*words, "--rerun", "failed").stderr
 
 
-def test_rerun_never_shows_what_is_there(out: str) -> None:
+def test_rerun_never_shows_saved_results(out: str) -> None:
     result = run(*FC2L, "-g", "perm", "-o", out, "--rerun", "never")
     assert result.exit_code == 0, result.output
     assert "No results." in result.stdout

@@ -65,7 +65,7 @@ def test_names_win_over_the_rest() -> None:
             choose_columns(columns)
 
 
-def test_columns_that_are_asked_for() -> None:
+def test_requested_columns() -> None:
     assert choose_columns(["meaning", "hue", "message"], ["hue"]) == (["hue"], ["message"], False)
     assert choose_columns(["meaning", "message", "said"], [], ["said"]) == (["meaning"], ["said"], False)
     assert choose_columns(["message", "said"], ["message"]) == (["message"], ["said"], False)

@@ -113,7 +113,7 @@ def test_several_epochs_are_choices(save: Save, tmp_path: Path) -> None:
         ({"aux": {"path": Path("x")}}, "more than tensors, arrays and plain values, which icy never runs"),
     ],
 )
-def test_what_does_not_fit_is_refused_in_a_sentence(save: Save, held: dict[str, Any], why: str) -> None:
+def test_inconsistent_fields_are_refused_in_a_sentence(save: Save, held: dict[str, Any], why: str) -> None:
     with pytest.raises(IcyError, match=why) as told:
         read(save(**held))
     assert "\n" not in str(told.value)

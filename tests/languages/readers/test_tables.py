@@ -100,7 +100,7 @@ def test_relaxed_symbols_one_hot_inputs_and_lengths(save: Save) -> None:
         read_table(file, meaning_columns="labels")
 
 
-def test_a_pickle_runs_nothing(tmp_path: Path) -> None:
+def test_a_pickle_is_never_run(tmp_path: Path) -> None:
     import pickle
 
     class Evil:
@@ -127,7 +127,7 @@ def test_a_file_that_is_not_there(tmp_path: Path, name: str) -> None:
         ("", "cannot be read"),
     ],
 )
-def test_tables_that_are_none(tmp_path: Path, text: str, sentence: str) -> None:
+def test_files_that_are_not_tables(tmp_path: Path, text: str, sentence: str) -> None:
     with pytest.raises(IcyError, match=sentence):
         read_table(write(tmp_path / "t.csv", text))
 
@@ -137,7 +137,7 @@ def test_tables_that_are_none(tmp_path: Path, text: str, sentence: str) -> None:
 ONE_EACH = "id,colour,shape,message\n1,red,ball,ab\n2,red,cube,ad\n3,blue,ball,cb\n4,blue,cube,cd\n"
 
 
-def test_which_columns_were_taken_for_what(tmp_path: Path) -> None:
+def test_read_as_describes_the_columns(tmp_path: Path) -> None:
     text = "colour,t0,t1,score\nred,5,6,0.5\nblue,6,5,0.25\n"
     chosen = {"meaning_columns": "colour", "message_columns": ["t0", "t1"]}
     read = read_table(write(tmp_path / "t.csv", text), **chosen).read_as  # type: ignore[arg-type]
@@ -178,7 +178,7 @@ def test_a_column_with_a_value_of_its_own_in_every_row_is_warned_of(
         ("a,b,message\n1,ab\n", "Line 2 has 2 entries, but the header 3 columns"),
     ],
 )
-def test_what_is_empty_or_twice_is_refused_where_it_stands(tmp_path: Path, text: str, sentence: str) -> None:
+def test_empty_or_repeated_rows_are_refused_with_their_place(tmp_path: Path, text: str, sentence: str) -> None:
     with pytest.raises(InvalidSettingError, match=sentence):
         read_table(write(tmp_path / "t.csv", text))
 

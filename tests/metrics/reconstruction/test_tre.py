@@ -21,7 +21,7 @@ def test_conventions_have_what_moves_the_value() -> None:
     assert "seed" not in tre(TWO, TWO).conventions
 
 
-def test_rows_are_drawn_and_the_error_told() -> None:
+def test_drawn_rows_have_a_standard_error() -> None:
     language = icy.make_language("proj", "3x5", 4, 2, 1)
     whole = tre(language)
     drawn = [tre(language, rows=60, seed=seed, composition="permutation") for seed in range(8)]
@@ -76,7 +76,7 @@ def test_undefined_and_unfit_tables() -> None:
         tre([[0.5], [1]], ["a", "b"])
 
 
-def test_the_size_of_a_token_costs_nothing() -> None:
+def test_large_tokens_take_no_extra_memory() -> None:
     large = [[token * 10**9 for token in message] for message in TWO]
     for options in ({}, {"composition": "permutation"}, {"composition": "linear", "restarts": 1, "steps": 3}):
         assert tre(TWO, large, **options).value == tre(TWO, TWO, **options).value  # type: ignore[arg-type]

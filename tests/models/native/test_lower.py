@@ -50,12 +50,12 @@ REFUSED = {
 
 @needs_native
 @pytest.mark.parametrize("name", sorted(ALL.keys() - REFUSED))
-def test_what_is_taken_is_computed_rightly(name: str) -> None:
+def test_accepted_models_are_computed_correctly(name: str) -> None:
     assert_same_pass(Strange(ALL[name]), inputs_of("sender"))
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_not_taken_is_refused_in_a_sentence(name: str) -> None:
+def test_unsupported_models_are_refused_in_a_sentence(name: str) -> None:
     model = Strange(ALL[name])
     model(inputs_of("sender"))  # is a model
     with pytest.raises(NotNativeError) as error:

@@ -81,7 +81,7 @@ def test_several_results_of_one_call() -> None:
         (lambda y, x: torch.zeros(5, 2), "one that does not depend on its input"),
     ],
 )
-def test_what_depends_on_numbers_is_refused(function: Callable[[Tensor, Tensor], object], why: str) -> None:
+def test_data_dependent_code_is_refused(function: Callable[[Tensor, Tensor], object], why: str) -> None:
     with pytest.raises(NotTraceableError, match=why):
         traced(function)
 
@@ -119,9 +119,7 @@ def _clamped(model: Sum, y: Tensor, x: Tensor) -> Tensor:
         (_clamped, "overwrites a tensor"),
     ],
 )
-def test_what_would_be_another_number_at_the_next_call_is_refused(
-    function: Callable[[Sum, Tensor, Tensor], Tensor], why: str
-) -> None:
+def test_state_between_calls_is_refused(function: Callable[[Sum, Tensor, Tensor], Tensor], why: str) -> None:
     model = Sum(lambda y, x: function(model, y, x))
     with pytest.raises(NotTraceableError, match=why):
         trace(model, dict(model.named_parameters()), torch.randn(5, 3), training=True)

@@ -129,7 +129,7 @@ def test_novelty_by_hand() -> None:
 
 
 @pytest.mark.parametrize("listener", ["novelty", "novelty-meaning", "order"])
-def test_without_feedback_there_is_nothing_to_remember(listener: str) -> None:
+def test_without_feedback_nothing_is_remembered(listener: str) -> None:
     with pytest.raises(IncompatibleError, match="no feedback"):
         evaluate("posdis", listener, feedback=False, episodes=1, seeds=1)
 

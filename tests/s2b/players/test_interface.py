@@ -33,7 +33,7 @@ def test_a_strangers_player_plays_by_name_or_as_it_is() -> None:
         registry._entries.pop(("listener", "yes"))
 
 
-def test_an_answer_that_is_no_action_is_said() -> None:
+def test_an_answer_that_is_not_an_action_is_reported() -> None:
     class Wrong(Player):
         def acting(self, seen: Any) -> Any:
             return np.zeros(self.seat.episodes)

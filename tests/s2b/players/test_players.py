@@ -106,6 +106,6 @@ def test_posdis_says_values_and_the_channel_carries_them_in_parts() -> None:
         ("holistic", {"length": 2}, "messages of 3 tokens"),
     ],
 )
-def test_a_channel_too_narrow_for_a_language_is_said(speaker: str, given: dict[str, Any], said: str) -> None:
+def test_a_channel_too_narrow_for_a_language_is_reported(speaker: str, given: dict[str, Any], said: str) -> None:
     with pytest.raises(IncompatibleError, match=said):
         evaluate(speaker, "oracle", episodes=2, seeds=1, **given)

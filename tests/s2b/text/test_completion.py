@@ -138,7 +138,7 @@ def test_a_completion_without_an_answer_is_invalid_and_not_asked_for_again(text:
 
 
 @pytest.mark.parametrize("text", RETRIED.values(), ids=RETRIED)
-def test_what_is_no_completion_is_asked_for_again(text: str) -> None:
+def test_broken_completions_are_requested_again(text: str) -> None:
     with serving(lambda asked: said(YES) if asked.number else Answer(text.encode())) as server:
         model = text_model(f"{server.url}#m", TextSettings(**QUICK))
         assert model.reply(TextRequest("?", {"decision": ["0", "1"]})).decision == 0
@@ -179,7 +179,7 @@ def test_an_empty_list_of_choices_is_invalid_where_the_server_answers_other_prom
         ("", ""),
     ],
 )
-def test_what_a_server_says_of_an_error_is_a_line(text: str, words: str) -> None:
+def test_server_errors_are_one_line(text: str, words: str) -> None:
     assert words_of(text) == words
 
 

@@ -37,7 +37,7 @@ def in_turn(*answers: Answer) -> Answering:
 # -- the protocol ------------------------------------------------------------------------------------------------------
 
 
-def test_what_is_posted_and_what_comes_back() -> None:
+def test_request_and_reply() -> None:
     with serving(in_turn()) as server:
         reply = ask(server, temperature=0.5, top_k=50, body={"seed": None, "reasoning_effort": "low"})
     (one,) = server.asked
@@ -56,7 +56,7 @@ def test_what_is_posted_and_what_comes_back() -> None:
     assert (reply.decision, reply.raw, reply.usage) == (0, YES, (100, 5))
 
 
-def test_answers_are_constrained_as_asked() -> None:
+def test_answers_are_constrained_as_requested() -> None:
     found = {}
     for how in CONSTRAINTS:
         with serving(in_turn()) as server:
@@ -278,7 +278,7 @@ def test_the_name_of_a_file_is_that_of_earlier_versions(tmp_path: Path) -> None:
     assert model.path(TextRequest("?", DECIDE, max_tokens=64, seed=7)).stem == "4d7037fd1fcdbe6e1eec1499615284ec"
 
 
-def test_why_an_answer_ended_is_kept(tmp_path: Path) -> None:
+def test_finish_reasons_are_saved(tmp_path: Path) -> None:
     request = TextRequest("?", DECIDE)
     with serving(lambda asked: chosen({"message": {"content": YES}, "finish_reason": "length"})) as server:
         first, second = (cached(server, tmp_path).reply(request) for _ in range(2))
@@ -437,7 +437,7 @@ def test_max_completion_tokens_are_sent_where_a_server_asks_for_them(concurrency
     ],
     ids=str,
 )
-def test_the_limit_that_a_user_gives_is_kept(body: dict[str, Any], sent: dict[str, Any]) -> None:
+def test_user_limits_are_kept(body: dict[str, Any], sent: dict[str, Any]) -> None:
     with serving(in_turn(failed(422, UNSUPPORTED))) as server:
         ask(server, body=body)
     assert {name: value for name, value in server.asked[1].body.items() if name.startswith("max_")} == sent

@@ -106,6 +106,6 @@ class Answering(TextModel):
         ([(0, "0")], "mine must return a TextReply, not str"),
     ],
 )
-def test_a_model_that_does_not_answer_each_request_once_is_said(answers: Any, said: str) -> None:
+def test_missing_or_repeated_replies_are_reported(answers: Any, said: str) -> None:
     with pytest.raises(PluginError, match=said):
         evaluate("posdis", TextListener(Answering(answers)), episodes=2, seeds=1)

@@ -34,7 +34,7 @@ def test_settings_that_are_not_accepted(given: dict[str, Any], said: str) -> Non
         TextSettings(**given)
 
 
-def test_settings_that_are_not_given_are_not_sent() -> None:
+def test_default_settings_are_not_sent() -> None:
     assert TextSettings().sampling == {"temperature": 0.7, "top_p": 0.7}
     assert TextSettings(top_k=50, repetition_penalty=1.1).sampling == {
         "temperature": 0.7,

@@ -53,7 +53,7 @@ def test_a_row_per_model_and_game_and_the_published_ones_below(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("words", [["--values", "2-3"], ["--distractors", "1"], ["--speaker", "bosdis"]], ids=str)
-def test_published_rows_stand_beside_the_same_game_alone(words: list[str]) -> None:
+def test_published_rows_are_shown_for_the_same_game_only(words: list[str]) -> None:
     vocabulary = ["--vocab-size", "20"] if "--speaker" in words else []
     result = run("text", *QUICK, "--model", "scripted-yes", *words, *vocabulary)
     assert result.exit_code == 0, result.output
@@ -270,7 +270,7 @@ def test_mistakes_are_answered_in_a_sentence(words: list[str], said_of_it: str) 
     assert "Traceback" not in result.output
 
 
-def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("")
     result = run("text", *QUICK, "--model", "http://localhost:1/v1#m", "--cache", "taken")
     assert result.exit_code == 1

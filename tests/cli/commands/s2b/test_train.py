@@ -95,7 +95,7 @@ def test_a_dry_run_trains_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "none").exists()
 
 
-def test_wrong_names_are_told_in_a_sentence(tmp_path: Path) -> None:
+def test_wrong_names_are_errors_in_one_sentence(tmp_path: Path) -> None:
     for words, why in (
         (["--core", "pears"], "did you mean pairs"),
         (["--learner", "r2"], "No learner is called 'r2'"),

@@ -190,7 +190,7 @@ def test_status_warns_of_links_that_were_not_filled_in(home: Path) -> None:
     ],
     ids=lambda one: " ".join(one) if isinstance(one, tuple) else None,
 )
-def test_mistakes_are_told_in_a_sentence(words: tuple[str, ...], said: str, code: int, home: Path) -> None:
+def test_mistakes_are_errors_in_one_sentence(words: tuple[str, ...], said: str, code: int, home: Path) -> None:
     result = run("study", *words)
     assert result.exit_code == code, result.output
     assert said in result.stderr

@@ -82,7 +82,7 @@ def test_other_numbers_than_accuracy(games: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_order_of_grammars_beside_that_of_senders() -> None:
+def test_the_order_of_grammars_is_compared_with_senders() -> None:
     found = run("report", "--published", "--acquisition", ROOT / "results" / "reproduced" / "replicates.parquet")
     assert found.exit_code == 0
     assert "tau people (Icy22), eng" in found.output
