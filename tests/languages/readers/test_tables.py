@@ -58,7 +58,7 @@ def test_columns_are_chosen(tmp_path: Path) -> None:
     assert table.messages.tolist() == [[5, 6], [6, 5]]
     continuous = read_table(file, meaning_columns=["score"], message_columns=["t0", "t1"])
     assert continuous.continuous
-    with pytest.raises(InvalidSettingError, match="there is no 'color'"):
+    with pytest.raises(InvalidSettingError, match="'color' is not one of them"):
         read_table(file, meaning_columns="color", message_columns="t0")
 
 
