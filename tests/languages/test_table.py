@@ -74,7 +74,7 @@ def test_rows_drawn_with_replacement_remember_where_they_come_from() -> None:
         ([[0], [1]], [[1]], "2 meanings and 1 message were"),
         ([], [], "shape"),
         (np.empty((0, 2)), [], "no rows"),
-        ([[0, 1], [1]], [[1], [1]], "all rows equally long"),
+        ([[0, 1], [1]], [[1], [1]], "all of one length"),
         ([[0], [1]], [[1], [-1]], "Tokens must be whole numbers from 0, not -1"),
         ([[0], [1]], [[1], [0.5]], "Tokens must be whole numbers from 0, or names"),
         ([[0], [1]], "ab", "not one string"),

@@ -344,13 +344,13 @@ def test_forms_of_weights(form: str) -> None:
         (2, "Weights must be a sequence with an entry per row, not a int"),
         ([1, -1, 2], "Weights of rows must be numbers of at least 0, but row 1 .counted from 0. has -1."),
         ([1, 2, math.nan], "There is no weight in row 2"),
-        ([1, math.inf, 2], "that of row 1 .* is inf"),
+        ([1, math.inf, 2], "row 1 .* has inf"),
         ([1, None, 2], "There is no weight in row 1"),
-        (["1", "2", "c"], "that of row 2 .* is 'c'"),
+        (["1", "2", "c"], "row 2 .* has 'c'"),
         (pd.Series([1, None, 2], dtype="Int64"), "There is no weight in row 1"),
         ([0, 0, 0], "The sum of weights must be in .0, 2.53., not 0; scale them."),
-        ([2**53, 1, 1], "below 2.53, not 9007199254740994; scale them"),
-        ([10**400, 1, 1], "below 2.53"),
+        ([2**53, 1, 1], "2.53., not 9007199254740994; scale them"),
+        ([10**400, 1, 1], "0, 2.53"),
     ],
 )
 def test_wrong_weights(weights: Any, said: str) -> None:
