@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from typing import Any, TypeVar
 
 from icy.config.protocols import PROTOCOLS, SCRATCH, no_max_updates
-from icy.config.settings import OF_PRETRAINING, SILENT, settings_for
+from icy.config.settings import PRETRAINING_SETTINGS, SILENT, settings_for
 from icy.config.specs import EndToEndSpec, ProbeSpec, RunSpec, SweepSpec
 from icy.core.devices import resolve_device
 from icy.core.errors import InvalidSettingError
@@ -124,7 +124,7 @@ def _idle_in_pairs(spec: EndToEndSpec) -> Iterator[tuple[str, str]]:
         yield "target", "target does nothing with pretrained: the probe has trained the models already."
     if scratch or spec.pretrained is not None:
         where = "from scratch" if scratch else "with pretrained"
-        for name in OF_PRETRAINING:
+        for name in PRETRAINING_SETTINGS:
             if name in spec.settings:
                 yield name, f"The setting '{name}' does nothing {where}: it is for pre-training."
 

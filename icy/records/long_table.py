@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from icy.config.protocols import SCRATCH
-from icy.config.settings import OF_PRETRAINING, PRESETS, settings_for
+from icy.config.settings import PRESETS, PRETRAINING_SETTINGS, settings_for
 from icy.core.conventions import conventions_json
 from icy.core.escapes import csv_table
 from icy.core.files import write_atomically
@@ -132,7 +132,7 @@ def _row(record: Record, measures: Sequence[str], baselines: Mapping[str, Record
     config, fields, kind = record["config"], dict(record), kind_of(record).name
     settings = config.get("settings", {})
     if kind == "e2e" and record["grammar"] == SCRATCH:
-        settings = {name: value for name, value in settings.items() if name not in OF_PRETRAINING}
+        settings = {name: value for name, value in settings.items() if name not in PRETRAINING_SETTINGS}
     options = {n: v for n, v in config.items() if n not in COLUMNS} | config.get("options", {})
     return {
         **{name: fields.get(name) for name in (*LONG, *measures)},

@@ -29,8 +29,8 @@ PLUGIN = "import icy\n@icy.register_sender('MyNet')\ndef make(space, length, voc
         ("doctor foo", "as in --out TEXT"),
     ],
 )
-def test_a_word_without_its_option_is_given_one(words: str, meant: str) -> None:
-    assert_one_sentence(run(*words.split()), "does not take", meant, code=2)
+def test_an_option_is_suggested_for_a_word_without_one(words: str, meant: str) -> None:
+    assert_one_sentence(run(*words.split()), "does not accept", meant, code=2)
 
 
 def test_help_is_printed_whatever_else_is_typed() -> None:
@@ -42,7 +42,7 @@ def test_help_is_printed_whatever_else_is_typed() -> None:
     [
         ("senders", "`icy list senders`"),
         ("metric", "`icy list metrics`"),
-        ("rot", "which is a grammar; `icy list grammars rot`"),
+        ("rot", "is not a command but a grammar; `icy list grammars rot`"),
         ("games trian", "did you mean train"),
         ("s2b evl", "did you mean eval"),
         ("study serv", "did you mean serve"),
@@ -54,7 +54,7 @@ def test_help_is_printed_whatever_else_is_typed() -> None:
         ("probe --modle FC1L", "--model"),
     ],
 )
-def test_what_was_probably_meant_is_suggested(words: str, meant: str) -> None:
+def test_similar_names_are_suggested(words: str, meant: str) -> None:
     result = run(*words.split())
     assert result.exit_code == 2
     assert meant in result.stderr

@@ -85,7 +85,7 @@ def test_the_page_shows_what_is_printed(tmp_path: Path, monkeypatch: pytest.Monk
             command = command.replace(written, name)
         done = CliRunner().invoke(main, shlex.split(command)[1:])
         assert done.exit_code == 0, (command, done.output)
-        output = done.output.replace("Stopped; all that people did is on file.\n", "")
+        output = done.output.replace("Stopped; all recorded data is saved.\n", "")
         if wanted:
             assert alike(output) == alike(wanted), command
         if command == "icy study review pilot":
@@ -101,4 +101,4 @@ def open_spy_codes(folder: Path) -> None:
 
 
 def test_the_page_shows_commands_with_their_output() -> None:
-    assert ("icy study check pilot", "3 games and 150 items: all as it should be.\n") in shown()
+    assert ("icy study check pilot", "3 games and 150 items: no errors.\n") in shown()

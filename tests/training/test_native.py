@@ -358,10 +358,10 @@ class Taught(Stranger):
 
 
 REFUSED: list[tuple[Any, str]] = [
-    (lambda: Stranger(lambda: nn.Dropout(0.5)), "it draws random numbers of its own"),
+    (lambda: Stranger(lambda: nn.Dropout(0.5)), "it draws its own random numbers"),
     (lambda: Stranger(lambda: fft), r"it calls .*fft"),
     (lambda: Stranger(lambda: nn.BatchNorm1d(16)), "the model has buffers"),
-    (lambda: Stranger(lambda: branch), r"it looks at numbers \(__bool__\)"),
+    (lambda: Stranger(lambda: branch), r"it reads numbers \(__bool__\)"),
     (Two, "it has several outputs"),
     (Flat, "its scores have no axis of places"),
     (Mode, "it calls .*flip"),

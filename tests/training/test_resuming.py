@@ -56,7 +56,7 @@ def test_the_grid_of_checks_goes_on(growth: float, tmp_path: Path) -> None:
 
 
 def dropping() -> Entry:
-    """A sender that draws random numbers of its own, so that its replicates run one by one."""
+    """A sender that draws its own random numbers, so that its replicates run one by one."""
     return entry(Plain, extra=lambda: nn.Sequential(nn.BatchNorm1d(16), nn.Dropout(0.5)))
 
 

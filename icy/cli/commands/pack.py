@@ -1,4 +1,4 @@
-"""`icy pack`: keep complete results in one file."""
+"""`icy pack`: pack complete results into one file."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ a results folder read a pack. With --from, commands that train copy its records 
 @command("pack", epilog=EPILOG)
 @click.argument("results", nargs=-1, required=True, type=click.Path())
 @click.option("--out", "-o", required=True, metavar="FILE", type=click.Path(), help="The pack: a .parquet file.")
-@click.option("--quiet", "-q", is_flag=True, help="No remarks.")
+@click.option("--quiet", "-q", is_flag=True, help="Print no remarks.")
 def pack_command(results: tuple[str, ...], out: str, quiet: bool) -> int:
     """Pack complete results into one compressed file that runs can resume from.
 
-    RESULTS are results folders, packs, or files of ProbeResult.save; together they become one pack, in which
-    every replicate is kept and occurs once. An existing pack FILE keeps its replicates.
+    RESULTS are results folders, packs, or files of ProbeResult.save. Together they become one pack, in which every
+    replicate occurs once. An existing pack FILE keeps its replicates.
     """
     from icy.records.pack import Pack, is_pack, keep_unreadable, merge_packs
 
     path, new = Path(out), list(map(Pack.read, results))
     if path.exists() and not is_pack(path):
-        raise StoreError(f"{path} exists and is not a pack: give another name, or remove it.")
+        raise StoreError(f"{path} exists and is not a pack: give another name, or remove the file.")
     before = [Pack.read(path)] if path.exists() else []
     pack = merge_packs([*before, *new])
     keep_unreadable(path, before)

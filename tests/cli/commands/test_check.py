@@ -71,7 +71,7 @@ def test_check_every_kind() -> None:
         f"cell/minGRU keeps its contract: {len(CELL_CHECKS)} checks.",
         "pass  documented_range  from -1 to 1",
         "speaker/posdis keeps its contract: 11 checks.",
-        "skip  utters  does not apply: only speakers utter",
+        "skip  utters  does not apply: only speakers have `utter`",
         "listener/nearest  Gives a number the value of the nearest known",
     ):
         assert line in result.stdout
@@ -79,7 +79,7 @@ def test_check_every_kind() -> None:
 
 
 @pytest.mark.usefixtures("forgetting")
-def test_wrong_arguments_and_repeated_failures_are_said_once(tmp_path: Path) -> None:
+def test_wrong_arguments_and_repeated_failures_are_reported_once(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(
         "import icy\nfrom torch import nn\n"

@@ -99,7 +99,7 @@ def test_formats_and_files(folder: Path) -> None:
     ("words", "said"),
     [
         (["before.parquet", "nowhere"], "no file or folder nowhere"),
-        (["before.parquet", "before.parquet"], "the same results twice"),
+        (["before.parquet", "before.parquet"], "are the same results"),
         (["before.parquet:grammar=nil", "after.parquet"], "nil"),
         (["before.parquet@nothing", "after.parquet"], "revision nothing"),
         (["before.parquet", "after.parquet", "--save", "what.docx"], ".md"),

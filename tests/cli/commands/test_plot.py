@@ -71,7 +71,7 @@ def test_the_command_writes_each_format_the_same_each_time(folder: Path, name: s
         ["parameters", "bias", "--where", "seed=123"],
     ],
 )
-def test_the_command_draws_what_it_is_given(folder: Path, words: list[str]) -> None:
+def test_the_command_draws_its_arguments(folder: Path, words: list[str]) -> None:
     result = run(*words)
     assert result.exit_code == 0, result.output
     assert (folder / f"{words[0]}.png").stat().st_size > 5000
@@ -92,7 +92,7 @@ def test_the_style_of_papers_is_a_vector_figure_with_its_text_for_the_caption(fo
     ("words", "code", "part"),
     [
         (["heet", "bias"], 2, "No plot is called 'heet'; did you mean heat"),
-        ([], 2, "Say which plot: heat, bars"),
+        ([], 2, "Name a plot: heat, bars"),
         (["heat"], 1, "The file or folder icy-results does not exist"),
         (["heat", "bias", "--save", "x.gif"], 2, "A plot is written as .png, .pdf or .svg"),
         (["heat", "bias", "--spread", "sd"], 2, "The plot 'heat' has no --spread"),

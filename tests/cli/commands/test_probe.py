@@ -68,12 +68,12 @@ def test_a_failed_replicate_is_counted_and_tried_again(out: str) -> None:
     failed = run(*words)
     assert failed.exit_code == 1
     assert "failed" in failed.stdout
-    assert "4 of 4 replicates failed; the same command with --rerun failed tries them again." in failed.stderr
+    assert "4 of 4 replicates failed; run the same command with --rerun failed to try them again." in failed.stderr
     assert "Nothing to train" in run(*words).stderr
     assert "[4/4]" in run(*words, "--rerun", "failed").stderr
 
 
-def test_rerun_never_shows_what_is_there(out: str) -> None:
+def test_rerun_never_shows_saved_results(out: str) -> None:
     result = run(*FC2L, "-g", "perm", "-o", out, "--rerun", "never")
     assert result.exit_code == 0, result.output
     assert "No results." in result.stdout

@@ -50,7 +50,7 @@ def test_tables_for_papers(tmp_path: Path) -> None:
     words = [str(tmp_path / "both.csv"), "-m", "C", "-m", "A", "--caption", "Mine", "--label", "tab:mine"]
     several = run(*words)
     assert (several.exit_code, several.stdout) == (2, "")
-    assert "--caption and --label are of one table, and here are 2" in several.stderr
+    assert "--caption and --label need exactly one table, not 2" in several.stderr
     words += ["--where", "protocol=budget", "--no-footnotes"]
     shown = run(*words, "--format", "latex").stdout
     assert "\\caption{Mine}\n\\label{tab:mine}" in shown
@@ -116,7 +116,7 @@ def test_the_lines_on_the_log_scale_can_be_left_out(tmp_path: Path) -> None:
         (["--by", "models"], "No column to group by is called 'models'"),
         (["--compare", "perkins21/table99"], "No table or figure of Perkins21 is called"),
         (["--diff", "nowhere"], "'nowhere' is not a file, a folder or a model"),
-        (["--diff", "x", "--compare", "published"], "give one of the two"),
+        (["--diff", "x", "--compare", "published"], "give only one of these"),
         (["--save", "t.doc"], "not as 't.doc'"),
         (["-m", "GRU"], "No model in these results is called 'GRU'"),
     ],

@@ -110,7 +110,7 @@ def test_it_runs_until_a_signal_stops_it(number: signal.Signals, tmp_path: Path)
     assert (process.returncode, out) == (0, "")
     assert err.splitlines() == [
         f"pilot (pilot): http://127.0.0.1:{port}/pilot",
-        "Stopped; all that people did is on file.",
+        "Stopped; all recorded data is saved.",
     ]
 
 

@@ -76,7 +76,7 @@ def test_eval_compares_oracles_by_default() -> None:
 
 
 @pytest.mark.slow
-def test_show_says_what_was_said(folder: Path, tmp_path: Path) -> None:
+def test_show_prints_the_messages(folder: Path, tmp_path: Path) -> None:
     done = icy("games", "show", folder, "--where", "seed=123", "--turns", "2", "--save", tmp_path / "turns.png")
     assert done.exit_code == 0, done.output
     assert done.output.count("best matching concepts: ") == 2

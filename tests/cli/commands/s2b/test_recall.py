@@ -83,4 +83,4 @@ def test_variants_are_named(tmp_path: Path) -> None:
 def test_the_command_for_other_games_names_this_one() -> None:
     result = run("train", "--game", "recall", "--dry-run")
     assert result.exit_code == 2
-    assert "The recall task has a command of its own: icy s2b recall." in " ".join(result.stderr.split())
+    assert "The recall task has its own command: icy s2b recall." in " ".join(result.stderr.split())

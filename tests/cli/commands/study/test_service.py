@@ -65,7 +65,7 @@ def test_status_counts(home: Path) -> None:
 
 def test_check_tells_and_fails(home: Path) -> None:
     result = run("study", "check", "pilot")
-    assert (result.exit_code, result.stdout) == (0, "2 games and 7 items: all as it should be.\n")
+    assert (result.exit_code, result.stdout) == (0, "2 games and 7 items: no errors.\n")
     of = open_study(read_plan("pilot"))
     with of.database.writing() as connection:
         connection.execute("UPDATE game SET score = 99")
@@ -103,7 +103,7 @@ def test_review_decides_and_pays(home: Path) -> None:
     assert result.exit_code == 0, result.output
     assert (home / "pay" / "pilot-prolific-approve.txt").read_text() == "WORKER-1\n"
     said = run("study", "review", "pilot", "--approve", "all").stderr
-    assert said == "Approved: 0 games. 1 finished game has been decided on already.\n"
+    assert said == "Approved: 0 games. 1 finished game has been decided already.\n"
     assert_one_sentence(run("study", "review", "pilot", "--approve", name), "was exported")
     assert_one_sentence(run("study", "review", "pilot", "--reject", name), "A rejection needs a reason")
     assert_one_sentence(run("study", "review", "pilot", "--approve", "zz"), "No person with a finished game")
@@ -140,7 +140,7 @@ def test_serve_says_where_and_hands_over(home: Path, monkeypatch: pytest.MonkeyP
     result = run("study", "serve", "pilot", *words)
     assert result.exit_code == 0, result.output
     assert "pilot (pilot): https://study.example/spy/pilot\n" in result.stderr
-    assert result.stderr.endswith("Stopped; all that people did is on file.\n")
+    assert result.stderr.endswith("Stopped; all recorded data is saved.\n")
     assert "secret" not in result.output
     study, how = given
     assert (study.name, how.password, how.behind_proxy) == ("pilot", "secret", True)
@@ -156,7 +156,7 @@ def test_serve_wants_the_link_tested_and_can_go_without(home: Path, monkeypatch:
     (home / "spy-codes.toml").write_text(f'state = "open"\n{texts}[platform]\nname = "prolific"\n')
     base = ("study", "serve", "spy-codes", "--base-url", "https://study.example/", "--root-path", "/spy")
     said = run(*base).stderr
-    assert "Nobody can take part in spy-codes before its link is tested." in said
+    assert "Nobody can take part in spy-codes until its link is tested." in said
     ids = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
     assert re.search(rf" https://study.example/spy/spy-codes\?{re.escape(ids)}&icy_test=[0-9A-F]{{32}}\n", said)
     assert run(*base).stderr == said
@@ -190,7 +190,7 @@ def test_status_warns_of_links_that_were_not_filled_in(home: Path) -> None:
     ],
     ids=lambda one: " ".join(one) if isinstance(one, tuple) else None,
 )
-def test_mistakes_are_told_in_a_sentence(words: tuple[str, ...], said: str, code: int, home: Path) -> None:
+def test_mistakes_are_errors_in_one_sentence(words: tuple[str, ...], said: str, code: int, home: Path) -> None:
     result = run("study", *words)
     assert result.exit_code == code, result.output
     assert said in result.stderr
