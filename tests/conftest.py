@@ -18,6 +18,7 @@ import icy
 from icy.config.specs import ProbeSpec
 from icy.core.registry import registry
 from icy.experiments.plan import Plan, make_plan
+from tests.collected import Messages
 from tests.helpers import TINY
 from tests.shapes import check_shapes
 
@@ -28,6 +29,17 @@ check_shapes()  # before a test imports a module that is checked; tests.shapes s
 settings.register_profile("short", deadline=None, max_examples=25, derandomize=True)
 settings.register_profile("long", deadline=None, max_examples=2000)
 settings.load_profile("short")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option for a file of all messages."""
+    parser.addoption("--messages", type=Path, help="append each error, warning and note of icy to this file")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Collect messages, if a file for them is named."""
+    if config.option.messages:
+        config.pluginmanager.register(Messages(config.option.messages))
 
 
 SEED = int(os.environ.get("TEST_SEED", "0"))  # another value finds tests whose tolerances are too tight

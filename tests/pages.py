@@ -28,8 +28,8 @@ Items = Iterator[tuple[str, str]]
 
 
 def _is_page(path: Path) -> bool:
-    folder = path.relative_to(DOCS).parts[0]
-    return not path.name.startswith("_") and not folder.startswith(("_build", "_generated"))
+    folder, generated = path.relative_to(DOCS).parts[0], path.parent.name == "benchmarks" and path.name != "index.md"
+    return not path.name.startswith("_") and not folder.startswith(("_build", "_generated")) and not generated
 
 
 PAGES = (*GUIDES, *sorted(path.relative_to(ROOT).as_posix() for path in DOCS.rglob("*.md") if _is_page(path)))

@@ -1,9 +1,10 @@
-"""Sphinx extension of the site: directives for generated parts, and small changes to what other extensions generate.
+"""Sphinx extension of the site: directives for generated parts, and small changes to the output of other extensions.
 
 - `{generated} NAME ARGUMENT...` in Markdown: a table or text of `generated.py`.
 - `.. public:: PACKAGE` in `{eval-rst}`: documentation of the public names of a package.
 - `.. registered:: KIND...` in `{eval-rst}`: documentation of the classes and functions behind registered names.
-- Before a build, pictures are drawn into `_generated/`; after it, the explorer of the atlas is put beside the pages.
+- Before a build, pictures are drawn into `_generated/`, and each page of measurements gets a page in `benchmarks/`.
+  After it, the explorer of the atlas is added to the site.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 from docutils.statemachine import StringList
 from generated import PARTS, first_line
+from measured import link_pages, write_pages
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.domains import Domain
@@ -34,8 +36,7 @@ from icy.core.registry import registry
 ARRAY = re.compile(r"ndarray\[tuple\[(?:~?typing\.)?Any, \.\.\.\], (?:~?numpy\.)?dtype\[((?:[^][]|\[[^][]*\])*)\]\]")
 LONE_STAR = re.compile(r"(?<![\\*\w])\*(?=[\w\[])(?![^*]*\*)")
 LONE_LETTER = re.compile(r"^(\s*:\w+ \w+: )([A-Z]\.)$")  # would begin a list
-COLON = "\N{MODIFIER LETTER COLON}"  # stands for a colon while Napoleon runs
-BENCHMARK = re.compile(r"\]\(\.\./(?:benchmarks|results|tests/stress)/(?:\w+/)?([\w-]+)\.md\)")
+COLON = "\N{MODIFIER LETTER COLON}"  # replaces a colon while Napoleon runs
 VALUES = {  # descriptions of values, which have no docstrings
     "icy.testing.MODEL_CHECKS": "The checks of models, by name.",
     "icy.testing.CELL_CHECKS": "The checks of cells, by name.",
@@ -54,9 +55,9 @@ class Generated(SphinxDirective):
     final_argument_whitespace = True
 
     def run(self) -> list[nodes.Node]:
-        """Return the nodes of the part that is asked for."""
+        """Return the nodes of the requested part."""
         arguments = self.arguments[1].split() if len(self.arguments) > 1 else []
-        text = PARTS[self.arguments[0]](*arguments)
+        text = link_pages(PARTS[self.arguments[0]](*arguments), Path(self.env.srcdir), self.env.docname)
         return self.parse_text_to_nodes(text, allow_section_headings=True)
 
 
@@ -146,7 +147,7 @@ def of_module(one: Any) -> str:
     return f"{one.__module__}.{one.__qualname__}"
 
 
-# -- changes to what others generate -----------------------------------------------------------------------------------
+# -- changes to output of other extensions ----------------------------------------------------------------------------
 
 
 def readable_signature(
@@ -175,7 +176,7 @@ def hide_colon(app: Sphinx, what: str, name: str, one: Any, options: Any, lines:
 
 
 def keep_plain(app: Sphinx, what: str, name: str, one: Any, options: Any, lines: list[str]) -> None:
-    """Escape what is no markup: a lone star before a word, as in [*stack, batch], and a lone letter, as in "L." """
+    """Escape false markup: a lone star before a word, as in [*stack, batch], and a lone letter, as in "L." """
     for i, line in enumerate(lines):
         parts = LONE_LETTER.sub(r"\1\\\2", line.replace(COLON, ":")).split("`")
         parts[::2] = [LONE_STAR.sub(r"\\*", part) for part in parts[::2]]
@@ -191,10 +192,14 @@ def within_signature(app: Sphinx, domain: Domain | None, node: nodes.Node | None
     return None
 
 
-def link_benchmarks(app: Sphinx, page: str, source: list[str]) -> None:
-    """Turn links to pages of benchmarks/, results/ and tests/stress into links to the pages of the site."""
-    if "/" not in page:
-        source[0] = BENCHMARK.sub(r"](benchmarks/\1.md)", source[0])
+def write_measured_pages(app: Sphinx) -> None:
+    """Write a page into docs/benchmarks/ for each page of measurements."""
+    write_pages(Path(app.srcdir))
+
+
+def link_measured_pages(app: Sphinx, page: str, source: list[str]) -> None:
+    """Turn links to pages of measurements into links to their pages on the site."""
+    source[0] = link_pages(source[0], Path(app.srcdir), page)
 
 
 def use_dashes(app: Sphinx, doctree: nodes.document) -> None:
@@ -228,7 +233,7 @@ DIRECTIVES: dict[str, type[Directive]] = {
 
 
 def write_explorer(app: Sphinx, error: Exception | None) -> None:
-    """Write the explorer of the atlas beside the pages of the site."""
+    """Write the explorer of the atlas next to the pages of the site."""
     if error is None and app.builder.format == "html":
         from icy.analysis.atlas.atlas import atlas
         from icy.analysis.report.explorer import explorer_page
@@ -242,12 +247,13 @@ def setup(app: Sphinx) -> dict[str, bool]:
     for name, directive in DIRECTIVES.items():
         app.add_directive(name, directive)
     app.connect("builder-inited", draw_pictures)
+    app.connect("builder-inited", write_measured_pages)
     app.connect("build-finished", write_explorer)
     app.connect("autodoc-process-signature", readable_signature)
     app.connect("autodoc-process-docstring", hide_colon, priority=100)  # before napoleon
     app.connect("autodoc-process-docstring", keep_plain, priority=900)  # and after it
     app.connect("warn-missing-reference", within_signature)
-    app.connect("source-read", link_benchmarks)
+    app.connect("source-read", link_measured_pages)
     app.connect("doctree-read", use_dashes)
     for field in PyObject.doc_field_types:
         if field.name == "variable":

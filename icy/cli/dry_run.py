@@ -43,7 +43,7 @@ def print_plan(plan: Plan, format_: str, quiet: bool) -> None:
             if status is not None:
                 status.update(doing)
 
-        found = estimate(plan, told=tell, within=min(SECONDS, max(LEAST, WITHIN - (time.monotonic() - began))))
+        found = estimate(plan, report=tell, within=min(SECONDS, max(LEAST, WITHIN - (time.monotonic() - began))))
     total = total_seconds(plan, found, start)
     if len(found) == 1:
         found = [replace(found[0], seconds=total)]

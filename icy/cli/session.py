@@ -23,7 +23,7 @@ from icy.core.text import counted
 from icy.experiments.display import make_watcher
 from icy.experiments.plan import Plan
 from icy.experiments.results import ProbeResult
-from icy.experiments.run import kept_text, run_plan
+from icy.experiments.run import finished_text, run_plan
 from icy.experiments.trackers.make import watching
 from icy.experiments.watcher import Watcher
 from icy.records.kinds import JobKind, job_kind
@@ -90,7 +90,7 @@ def run_watched(
     try:
         return run(plan, watching(watcher, track, plan.store.folder))
     except KeyboardInterrupt as error:
-        kept = interrupt_text(error) or kept_text(plan, started)
+        kept = interrupt_text(error) or finished_text(plan, started)
         raise Interrupted(f"{kept}. To continue, run the same command again: {_same_command(ctx)}") from None
 
 

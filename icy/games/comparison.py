@@ -185,7 +185,7 @@ def one_player(who: str | Path, game: GameChanges | None = None, **where: object
         IcyError: as for `players`, or several agents match.
     """
     if str(who) not in ORACLES and Path(who).exists():
-        return _with_game(SavedAgents.one(who, **where), GameChanges() if game is None else game)
+        return _with_game(SavedAgents.find_one(who, **where), GameChanges() if game is None else game)
     return players(who, game, **where)[0]
 
 

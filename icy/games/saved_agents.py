@@ -65,4 +65,4 @@ def kept_agents(path: str | Path, **where: Any) -> list[SavedAgents]:
         StoreError: no agents match.
         UnknownNameError: these records do not have a field of this name.
     """
-    return SavedAgents.found(path, **where)
+    return SavedAgents.find(path, **where)

@@ -160,7 +160,7 @@ def test_training_restarts_after_a_damaged_checkpoint(tmp_path: Path, caplog: py
     path.parent.mkdir(parents=True)
     path.write_bytes(b"no checkpoint")
     train(tmp_path)
-    assert "so training begins anew: it is damaged" in caplog.text
+    assert "so training starts again: it is damaged" in caplog.text
     train(tmp_path / "whole")
     assert all_numbers(tmp_path) == all_numbers(tmp_path / "whole")
     assert not path.exists()

@@ -56,7 +56,7 @@ def test_the_documentation_compares_both_grids_on_the_same_cells() -> None:
     same = usual.merge(wide[which], on=which)
     found = [Verdict.of(cells) for cells in (wide, same)]
     assert [one.decided for one in found] == [40, 40]
-    page = " ".join(text("docs/from-results-to-a-paper.md").split())
+    page = " ".join(text("docs/reproducing.md").split())
     assert f"{found[1].agree} agree instead of {found[0].agree}" in page
     assert f"{found[1].mean_difference:.3f} instead of {found[0].mean_difference:.3f}" in page
     assert f"below the printed accuracies, by {-Verdict.of(usual).mean_difference:.3f} on average" in page

@@ -51,7 +51,7 @@ def test_a_probe_warns_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) ->
     with registry.holding(Entry("sender", "Softmax", Softmax, "", "")):
         icy.probe(["sender/Softmax", "sender/FC1L"], "rot", hidden=[4, 8], **options)
     (warning,) = (r.getMessage() for r in caplog.records if "probabilities" in r.getMessage())
-    assert warning.startswith("sender/Softmax puts out probabilities (each row sums to 1); it should put out scores")
+    assert warning.startswith("sender/Softmax outputs probabilities (each row sums to 1). It should output scores")
 
 
 @pytest.mark.slow

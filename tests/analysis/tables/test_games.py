@@ -106,5 +106,5 @@ def test_one_among_several_is_asked_for(tmp_path: Path) -> None:
     assert one_player(tmp_path, seed=124).seed == 124
     file = tmp_path / kept_agents(tmp_path, seed=124)[0].source[1]
     file.write_bytes(file.read_bytes()[:100])
-    with pytest.raises(StoreError, match=rf"{file.name}: The file of a kept model is damaged .* leave it out"):
+    with pytest.raises(StoreError, match=rf"{file.name}: The file of a saved model is damaged .* leave it out"):
         compare(tmp_path)

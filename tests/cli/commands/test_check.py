@@ -72,7 +72,7 @@ def test_check_every_kind() -> None:
         "pass  documented_range  from -1 to 1",
         "speaker/posdis keeps its contract: 11 checks.",
         "skip  utters  does not apply: only speakers utter",
-        "listener/nearest  Takes a number for the value of the nearest",
+        "listener/nearest  Gives a number the value of the nearest known",
     ):
         assert line in result.stdout
     assert_one_sentence(run("check", "posdis"), "metric/posdis or speaker/posdis or listener/posdis")

@@ -79,7 +79,7 @@ def report_command(
 
     figure = None if plot is None else checked_plot(plot)
     found = all_rows(results, rows, published)
-    kept = Filter(least_score, attention, degenerate).kept(found)
+    kept = Filter(least_score, attention, degenerate).select(found)
     if not len(kept):
         raise InvalidSettingError("The filters leave no game.")
     report = study_report(kept)

@@ -47,7 +47,7 @@ MOST_NAMES = 5  # of people in a sentence
 def review_command(study: str, approve: tuple[str, ...], reject: tuple[str, ...], pay: str | None, format_: str) -> int:
     """List finished games with their oddities; approve, reject, and write payments."""
     from icy.study.service.pay import money
-    from icy.study.service.review import export_payments, reviewed
+    from icy.study.service.review import export_payments, review_games
 
     found = opened(study)
     _decide(found, approve, reject)
@@ -57,7 +57,7 @@ def review_command(study: str, approve: tuple[str, ...], reject: tuple[str, ...]
             *(f"{one.minutes:.1f}", f"{one.alike:.0%}", "-" if one.reaction_ms is None else f"{one.reaction_ms:.0f}"),
             *(str(one.strange), str(one.blurs), str(one.pastes), one.odd or "-", one.decision or "-"),
         ]
-        for one in reviewed(found)
+        for one in review_games(found)
     ]
     print_rows(HEADINGS, rows, format_)
     if pay:
@@ -85,9 +85,9 @@ def _decide(study: Study, approve: tuple[str, ...], reject: tuple[str, ...]) -> 
 
 def _undecided(study: Study) -> list[str]:
     """Return people with nothing odd who are not decided on; where there are none, say why."""
-    from icy.study.service.review import reviewed
+    from icy.study.service.review import review_games
 
-    games = reviewed(study)
+    games = review_games(study)
     left = [one for one in games if not one.decision]
     odd = [one for one in left if one.odd]
     if len(odd) == len(left):

@@ -260,7 +260,7 @@ def test_a_plug_in_is_a_text_model(tmp_path: Path) -> None:
         (["--model", "scripted-yes", "--listener", "nearest"], "The models are the listener here"),
         (["--model", "scripted-yes", "--role", "speaker", "--speaker", "posdis"], "choose their partner by --listener"),
         (["--model", "scripted-yes", "--role", "speaker", "--listener", "nearst"], "did you mean nearest"),
-        (["--model", "scripted-yes", "--prompt", "metarg24", "--length", "2"], "messages of 3 tokens"),
+        (["--model", "scripted-yes", "--prompt", "metarg24", "--length", "2"], "needs 3 tokens per game"),
     ],
 )
 def test_mistakes_are_answered_in_a_sentence(words: list[str], said_of_it: str) -> None:

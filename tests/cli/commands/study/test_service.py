@@ -71,7 +71,7 @@ def test_check_tells_and_fails(home: Path) -> None:
         connection.execute("UPDATE game SET score = 99")
     result = run("study", "check", "pilot")
     assert result.exit_code == 1
-    assert "The score on file is 99" in result.stdout
+    assert "The saved score is 99" in result.stdout
 
 
 def test_export_and_report_go_together(home: Path) -> None:
@@ -86,7 +86,7 @@ def test_export_and_report_go_together(home: Path) -> None:
     assert run("study", "export", "pilot", "--with-ids", "--format", "json").exit_code == 0
     assert "WORKER-1" in (home / "pilot-data" / "games.json").read_text()
     assert run("study", "export", "pilot", "--backup", "copy.sqlite").exit_code == 0
-    assert_one_sentence(run("study", "export", "pilot", "--backup", "copy.sqlite"), "is there already", code=1)
+    assert_one_sentence(run("study", "export", "pilot", "--backup", "copy.sqlite"), "exists already", code=1)
 
 
 def test_review_decides_and_pays(home: Path) -> None:
@@ -171,19 +171,19 @@ def test_status_warns_of_links_that_were_not_filled_in(home: Path) -> None:
     for reason in ("placeholder", "placeholder", "malformed", "full"):
         count_refusal(of, reason)
     said = " ".join(run("study", "status", "pilot").stderr.split())
-    assert "Warning: 3 visits were turned away because of the link: 2 had an id that was not filled in" in said
-    assert "and 1 had an id that is not one of the platform; the last was at 2" in said
+    assert "Warning: 3 visits were turned away because of the link: 2 had a placeholder instead of an id" in said
+    assert "and 1 had an id that does not match the platform; the last was at 2" in said
 
 
 @pytest.mark.parametrize(
     ("words", "said", "code"),
     [
-        (("status", "nothing"), "`icy study new nothing.toml` makes one", 1),
-        (("serve", "nothing"), "`icy study new nothing.toml` makes one", 1),
+        (("status", "nothing"), "`icy study new nothing.toml` makes it", 1),
+        (("serve", "nothing"), "`icy study new nothing.toml` makes it", 1),
         (("serve", "pilot", "--host", "0.0.0.0", "--researcher"), "needs a password", 2),
-        (("serve", "pilot", "--base-url", "x"), "is like https://study.example", 2),
-        (("new", "Pilot"), "small letters, digits and hyphens", 2),
-        (("new", "pilot"), "is there already", 1),
+        (("serve", "pilot", "--base-url", "x"), "must be like https://study.example", 2),
+        (("new", "Pilot"), "lowercase letters, digits and hyphens", 2),
+        (("new", "pilot"), "exists already", 1),
         (("new", "other", "--platform", "prolifc"), "did you mean prolific", 2),
         (("forget", "pilot", "nobody"), "No person is called 'nobody'", 2),
         (("review", "pilot", "--pay", "x"), "There is nothing to pay", 2),
@@ -203,7 +203,7 @@ def test_a_study_that_was_never_served_is_told(tmp_path: Path, monkeypatch: pyte
     assert_one_sentence(run("study", "status", "pilot"), "`icy study serve` makes it", code=1)
     run("study", "new", "other")
     open_study(read_plan("pilot")).database.close()
-    assert_one_sentence(run("study", "check", "other"), "holds no study 'other'; it holds pilot", code=1)
+    assert_one_sentence(run("study", "check", "other"), "does not hold the study 'other'; it holds pilot", code=1)
 
 
 @pytest.mark.slow

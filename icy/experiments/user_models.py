@@ -1,0 +1,181 @@
+"""Models that users pass in place of names: classes, functions and modules, registered while the program runs."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from icy.config.specs import EndToEndSpec, ProbeSpec, SweepSpec
+from icy.core.checks import hidden_list
+from icy.core.entry import Entry
+from icy.core.errors import DuplicateNameError, IcyError, IncompatibleError
+from icy.core.plugins import source_digest
+from icy.core.registry import SIDES, registry
+from icy.languages.meanings import MeaningSpace
+
+if TYPE_CHECKING:
+    from torch import nn
+
+Model: TypeAlias = str | Callable[..., Any]  # a name or wildcard; a class or function that makes a module; a module
+Models: TypeAlias = Model | Iterable[Model]
+Sizes: TypeAlias = tuple[MeaningSpace, int, int, int]  # meanings, message length, vocabulary, hidden size
+SMALL: Sizes = (MeaningSpace(3, 4), 6, 4, 8)
+S = TypeVar("S", ProbeSpec, SweepSpec, EndToEndSpec)
+
+
+def with_model_names(spec: S, *fields: str) -> S:
+    """Register the models of a spec that are not names, and return the spec with their names.
+
+    Args:
+        spec: spec of a probe, a sweep or an end-to-end run; modules must have its sizes.
+        *fields: "model"; or "sender" and "receiver".
+
+    Raises:
+        IncompatibleError, DuplicateNameError: as for `model_names`.
+    """
+    named: dict[str, Any] = {
+        name: model_names(getattr(spec, name), *([name] if name in SIDES else SIDES), sizes=_sizes_of(spec))
+        for name in fields
+        if not isinstance(getattr(spec, name), str)
+    }
+    return replace(spec, **named).with_given(spec.given) if named else spec
+
+
+def _sizes_of(spec: ProbeSpec | EndToEndSpec) -> Sizes:
+    """Return the sizes of a run; if it has several, or if a language determines them, return small sizes."""
+    fields: Any = spec  # each field may have several values
+    try:
+        space, hidden = MeaningSpace.of(fields.meanings), hidden_list(fields.hidden)
+        length, vocab_size = int(fields.word_length), int(fields.vocab_size)
+    except (IcyError, TypeError, ValueError):
+        return SMALL
+    return space, space.attributes * length, vocab_size, hidden[0]
+
+
+def model_names(models: Models, *sides: str, sizes: Sizes = SMALL) -> str | list[str]:
+    """Return names of models. Classes, functions and modules are registered under their names.
+
+    Args:
+        models: names, classes, functions or modules, one or several.
+        *sides: "sender" or "receiver"; if both, a trial call determines the side of a model.
+        sizes: sizes in the trial call.
+
+    Raises:
+        IncompatibleError: a class or function makes neither a sender nor a receiver.
+        DuplicateNameError: another model has the name already.
+
+    Example:
+        >>> from icy.models.senders.fc import FC1L
+        >>> model_names(["FC2L", FC1L])
+        ['FC2L', 'sender/FC1L']
+    """
+    if isinstance(models, str):
+        return models
+    if callable(models):  # modules are, too
+        return _name(models, sides or SIDES, sizes)
+    named: dict[str, Any] = {}
+    for one in models:
+        name = _name(one, sides or SIDES, sizes) if callable(one) else one
+        if named.setdefault(name, one) is not one:
+            raise DuplicateNameError(f"Two models are called '{name}'; each needs a name of its own.")
+    return list(named)
+
+
+def _name(model: Any, sides: tuple[str, ...], sizes: Sizes) -> str:
+    """Return the name of a model; register the model if it is new."""
+    known = registry.entries_of_factory(model, *sides)
+    if len(known) > 1:
+        raise IncompatibleError(
+            f"{known[0].name.partition(':')[0]} takes a cell: name the cell, as in '{known[0].qualified}'."
+        )
+    if known:
+        return known[0].qualified
+    factory = FreshCopies(model) if _is_module(model) else model
+    name = getattr(model, "__name__", type(model).__name__)
+    description = (model.__doc__ or "").strip().partition("\n")[0]
+    entry = Entry(sides[0], name, factory, description, source="", origin="__main__")
+    entry = replace(entry, kind=_side(entry, sides, sizes), digest=_digest(model))
+    registry.add(entry)
+    return entry.qualified
+
+
+def _is_module(thing: Any) -> bool:
+    from torch import nn
+
+    return isinstance(thing, nn.Module)
+
+
+def _digest(model: Any) -> str:
+    """Return a hash of the source of a class or function; for a module, of its class and its layers."""
+    if not _is_module(model):
+        return source_digest(model, "__main__")
+    return source_digest(type(model), "__main__") + hashlib.blake2b(repr(model).encode(), digest_size=4).hexdigest()
+
+
+class FreshCopies:
+    """A factory of copies of a module. The copies have its sizes and new initial weights.
+
+    Args:
+        module: the module. Its layers with parameters must have the method `reset_parameters`, as PyTorch's have.
+    """
+
+    def __init__(self, module: nn.Module) -> None:
+        self.module = module
+
+    def __call__(self, space: MeaningSpace, message_length: int, vocab_size: int, hidden_size: int) -> nn.Module:
+        """Return a copy.
+
+        Raises:
+            IncompatibleError: a layer cannot be given initial weights.
+        """
+        made = copy.deepcopy(self.module)
+        for name, layer in made.named_modules():
+            reset = getattr(layer, "reset_parameters", getattr(layer, "_reset_parameters", None))
+            if reset is not None:
+                reset()
+            elif list(layer.parameters(recurse=False)):
+                raise IncompatibleError(
+                    f"{type(made).__name__} cannot get new initial weights: its layer '{name or type(layer).__name__}' "
+                    "has no method reset_parameters; give the class in place of a module."
+                )
+        return made
+
+
+def _side(entry: Entry, sides: tuple[str, ...], sizes: Sizes) -> str:
+    """Return whether a model is a sender or a receiver, by the shape of its output for meanings and for messages.
+
+    Raises:
+        IncompatibleError: the model is neither.
+    """
+    import torch
+
+    cause = ""
+    for side in sides:
+        with torch.random.fork_rng(devices=[]), torch.no_grad():
+            try:
+                if _fits(entry.create(*sizes), side, sizes):
+                    return side
+            except IncompatibleError:
+                raise
+            except Exception as error:
+                cause = cause or f" ({type(error).__name__}: {str(error).partition(chr(10))[0].rstrip('.')})"
+    raise IncompatibleError(
+        f"'{entry.name}' is not a {' or a '.join(sides)}{cause}. Give a class or function that icy can call with "
+        "(space, message_length, vocab_size, hidden_size), or a module of the sizes of the run; a sender maps meanings "
+        "[batch, attributes] to scores [batch, length, vocabulary + 1], and a receiver maps messages to scores "
+        "[batch, attributes, values]."
+    )
+
+
+def _fits(model: nn.Module, side: str, sizes: Sizes) -> bool:
+    """Return whether the scores of a model have the shape that its side requires."""
+    import torch
+
+    space, length, vocab_size, _ = sizes
+    inputs, scores = space.attributes, (length, vocab_size + 1)
+    if side == "receiver":
+        inputs, scores = length, (space.attributes, space.values)
+    return tuple(model(torch.zeros(2, inputs, dtype=torch.int64, device="cpu")).shape) == (2, *scores)
