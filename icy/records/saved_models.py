@@ -66,7 +66,7 @@ def match_facts(path: str | Path, what: str, facts: Sequence[Facts], where: Opti
     if not any(matches):
         required = listed([f"{name}={value}" for name, value in where.items()])
         available = "; ".join(f"available: {_values(facts, name)}" for name in where if len(where) == 1)
-        raise StoreError(f"No {what} of {path} has {required}{'; ' * bool(available)}{available}.")
+        raise StoreError(f"{path} has no {what} with {required}{'; ' * bool(available)}{available}.")
     return matches
 
 

@@ -257,7 +257,7 @@ def test_an_invalid_configuration_is_rejected_before_training(tmp_path: Path) ->
 
     with (
         registry.holding(Entry("sender", "Mine", mine, "", "")),
-        pytest.raises(InvalidSettingError, match="of kind 'probe' cannot be stored: it has a value that JSON cannot store"),
+        pytest.raises(InvalidSettingError, match="of kind 'probe' cannot be stored: it has a value that JSON"),
     ):
         icy.probe("sender/Mine", "perm", options={"a": math.nan}, quick=True, out=tmp_path)
     assert not list(tmp_path.iterdir())

@@ -30,7 +30,7 @@ def test_records_with_models_are_found(folder: Path) -> None:
 
 
 def test_unmatched_choices_give_an_error(folder: Path) -> None:
-    with pytest.raises(StoreError, match=r"No model of .* has grammar=rot"):
+    with pytest.raises(StoreError, match=r"has no model with grammar=rot"):
         records_with_models(folder, "probe", "model", grammar="rot")
     with pytest.raises(UnknownNameError, match=r"No fact of model is called 'sed'; did you mean seed"):
         records_with_models(folder, "probe", "model", sed=1)
@@ -46,6 +46,6 @@ def test_ambiguous_choices_name_their_differences(folder: Path) -> None:
         require_one(folder, found)
     _, alone = records_with_models(folder, "probe", "model", grammar="perm", seed=124)
     require_one(folder, alone)
-    with pytest.raises(StoreError, match=r"has seed=9; available: seed \(123, 124\)\.$"):
+    with pytest.raises(StoreError, match=r"with seed=9; available: seed \(123, 124\)\.$"):
         records_with_models(folder, "probe", "model", seed=9)
     assert records_with_models(folder, "probe", "model", channel="soft")[1] == found  # the name of this field in games
