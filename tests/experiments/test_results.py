@@ -75,8 +75,8 @@ def test_a_table_of_held_out_accuracy_explains_its_mark() -> None:
     )
     assert row.split()[-2:] == ["0.98", "0.25†"]
     assert notes == [
-        "† not learnt to the target within 20 times concat's steps in at least one seed; train_accuracy in the long "
-        "table says how far"
+        "† not learned to the target within 20 times concat's steps in at least one seed; train_accuracy in the long "
+        "table has the accuracy reached"
     ]
     assert to_long(rows)["train_accuracy"].tolist() == [0.995, 0.995]
 

@@ -391,7 +391,7 @@ def test_no_suggestion_has_another_number(name: str) -> None:
 
 
 def test_unknown_numbers_of_runs_have_a_reason() -> None:
-    """Neither the catalogue nor a finding leaves a gap without saying why."""
+    """Sentences about unknown numbers in the catalogue give a reason."""
     text = (DATA / "tables.toml").read_text(encoding="utf-8")
     for line in text.splitlines():
         for sentence in re.split(r"(?<=[.;])\s", line):
