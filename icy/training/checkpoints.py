@@ -78,10 +78,10 @@ class Checkpoint:
         If it cannot be written, a warning is logged.
         """
         with self._pace.saving():
-            held = io.BytesIO()
-            torch.save(state, held)
+            buffer = io.BytesIO()
+            torch.save(state, buffer)
             try:
-                write_atomically(self.path, held.getbuffer())
+                write_atomically(self.path, buffer.getbuffer())
             except StoreError as error:
                 log.warning("No checkpoint of %s was saved: %s", self.label, error)
 

@@ -71,14 +71,14 @@ def along(axis: str, value: Any, known: Known = KNOWN) -> list[Any]:
         (['soft', 'discr'], ['budget', 'acquire', 'generalise'], [(3, 4)])
     """
     pair = isinstance(value, tuple) and len(value) == 2 and all(isinstance(n, int) for n in value)
-    found = [value] if axis == "meanings" and pair else [each for one in several(value) for each in several(one)]
-    if ALL in found and axis in known:
-        found = list(known[axis])
-    if axis in NUMBERS and found != [None]:
-        found = [whole_number(NUMBERS[axis], one, least=int(axis not in FROM_ZERO)) for one in found]
-    if not found:
+    values = [value] if axis == "meanings" and pair else [each for one in several(value) for each in several(one)]
+    if ALL in values and axis in known:
+        values = list(known[axis])
+    if axis in NUMBERS and values != [None]:
+        values = [whole_number(NUMBERS[axis], one, least=int(axis not in FROM_ZERO)) for one in values]
+    if not values:
         raise InvalidSettingError(f"{axis} has no value: give at least one, or leave {axis} out for the default.")
-    return [one for place, one in enumerate(found) if one not in found[:place]]
+    return [one for place, one in enumerate(values) if one not in values[:place]]
 
 
 def jobs_of_each(
@@ -102,9 +102,9 @@ def jobs_of_each(
         return list(make(specs[0]))
     jobs: dict[tuple[str, ...], J] = {}  # by keys of replicates, since a setting may have no effect in some jobs
     refused: list[IncompatibleError] = []
-    for one in specs:
+    for combination in specs:
         try:
-            for job in make(one if prepare is None else prepare(one)):
+            for job in make(combination if prepare is None else prepare(combination)):
                 jobs.setdefault(tuple(job.key(r) for r in job.replicates), job)
         except IncompatibleError as error:
             refused.append(error)
@@ -112,9 +112,9 @@ def jobs_of_each(
     return list(jobs.values())
 
 
-def warn_of_refused(refused: Sequence[IncompatibleError], found: Iterable[object]) -> None:
+def warn_of_refused(refused: Sequence[IncompatibleError], jobs: Iterable[object]) -> None:
     """Warn of combinations that were left out; if none is left, raise the first error."""
-    if refused and not list(found):
+    if refused and not list(jobs):
         raise refused[0]
     for sentence in dict.fromkeys(map(str, refused)):
         log.warning("Left out: %s", sentence)

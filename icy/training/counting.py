@@ -45,13 +45,13 @@ def work_of_task(task: Task, settings: TrainingSettings) -> Work | None:
     meanings = torch.zeros(1, few, task.space.attributes, dtype=torch.long, device="cpu")
     messages = torch.zeros(1, few, task.message_length, dtype=torch.long, device="cpu")
     inputs, targets = (meanings, messages) if task.side == "sender" else (messages, meanings)
-    given = [inputs, targets] if getattr(model, "teacher_forcing", False) else [inputs]
+    arguments = [inputs, targets] if getattr(model, "teacher_forcing", False) else [inputs]
     loss = supervised_loss(representation_of(task, settings), task.side)
     keys = torch.zeros(1, dtype=torch.long, device="cpu")
     engine = "broadcast" if getattr(model, "broadcasts", False) else "loop"
 
     def forward() -> None:
-        loss(stack.forward(given, engine, keys), targets, Noise(keys))
+        loss(stack.forward(arguments, engine, keys), targets, Noise(keys))
 
     return counted_work(forward, few, settings.batch_size / few, stack.flat)
 
@@ -124,23 +124,23 @@ class _Counter(TorchDispatchMode):
         return any(n % self._marker == 0 and n for n in tensor.shape)
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        found = function(*args, **(kwargs or {}))
+        result = function(*args, **(kwargs or {}))
         if function.is_view or function is torch.ops.prim.device.default:  # the latter is called on fake tensors
-            return found
+            return result
         self.calls += 1
         if (count := _flop_counter(function)) is not None:
-            flops = count(*args, **(kwargs or {}), out_val=found)
-            grown = any(self._grown(t) for t in _tensors((args, found)))
+            flops = count(*args, **(kwargs or {}), out_val=result)
+            grown = any(self._grown(t) for t in _tensors((args, result)))
             self.flops += flops * self._scale if grown else flops
         else:
             few = most = 0
-            for tensor in _tensors((args, found)):
+            for tensor in _tensors((args, result)):
                 if self._grown(tensor):
                     most = max(most, tensor.numel())
                 else:
                     few = max(few, tensor.numel())
             self.elements += most * self._scale if most else few
-        return found
+        return result
 
 
 def _flop_counter(function: Any) -> Any:

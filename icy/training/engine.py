@@ -298,9 +298,9 @@ class Run(Lockstep):
 
     def _resume(self) -> None:
         """Make the learner, and resume from checkpoints if there are any."""
-        found = self.checkpoints.resumed(self.active, self._make_learner, ("checked", *RESUMED))
-        self.learner, self.updates = found.learner, found.updates
-        for replicate, own in zip(self.active, found.own, strict=bool(found.own)):
+        stack = self.checkpoints.resumed(self.active, self._make_learner, ("checked", *RESUMED))
+        self.learner, self.updates = stack.learner, stack.updates
+        for replicate, own in zip(self.active, stack.own, strict=bool(stack.own)):
             self.checked = own["checked"]
             for name in RESUMED:
                 if own[name] is not None:
@@ -323,10 +323,10 @@ def _check_shape(task: Task, model: nn.Module, inputs: Tensor, targets: Tensor) 
     with torch.no_grad():
         scores = model.eval()(inputs)
     model.train(was_training)
-    found = tuple(scores.shape)
-    if found != expected:
+    shape = tuple(scores.shape)
+    if shape != expected:
         raise IncompatibleError(
-            f"{task.entry.qualified} outputs scores of shape {found} for a batch of {len(inputs)}; "
+            f"{task.entry.qualified} outputs scores of shape {shape} for a batch of {len(inputs)}; "
             f"a {task.side} must output {expected}."
         )
     warn_of_probabilities(task.entry, model, scores)

@@ -146,8 +146,8 @@ class GradientLearner:
             inputs = self._prepare(inputs)
         with _products(self._tf32):
             self._stack.flat_grad.zero_()
-            given = [inputs, targets] if self._teaches else [inputs]
-            losses = self._loss(self._stack.forward(given, self._stacking, keys), targets, Noise(keys))
+            arguments = [inputs, targets] if self._teaches else [inputs]
+            losses = self._loss(self._stack.forward(arguments, self._stacking, keys), targets, Noise(keys))
             losses.sum().backward()  # replicates share no parameters, so each gets the gradient of its own loss
             # Detached, as the autograd graph would keep a reference to its stream.
             self._last = losses.detach()[: self._count]
@@ -190,10 +190,10 @@ class GradientLearner:
         if self._prepare is not None:
             inputs = (self._prepare(inputs[0]), *inputs[1:])
         with _products(self._tf32):
-            found = self._stack.forward(inputs, self._stacking, which=which)
+            outputs = self._stack.forward(inputs, self._stacking, which=which)
         if not copies:
-            return found
-        return tuple(x[:count] for x in found) if isinstance(found, tuple) else found[:count]
+            return outputs
+        return tuple(x[:count] for x in outputs) if isinstance(outputs, tuple) else outputs[:count]
 
     def weights(self, place: int) -> dict[str, Tensor]:
         """Return a copy of the weights at a place of the stack, for `load_state_dict`."""

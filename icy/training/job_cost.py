@@ -47,19 +47,19 @@ class JobCost(JobTraining):
 
     def rehearse(self, updates: int) -> float:
         """Return the seconds of one update of all replicates, timed between two evaluations; discard the results."""
-        seen: list[tuple[float, list[Reading]]] = []
+        evaluations: list[tuple[float, list[Reading]]] = []
 
         def report(readings: list[Reading]) -> None:
-            seen.append((time.perf_counter(), readings))
-            if len(seen) == 2:
+            evaluations.append((time.perf_counter(), readings))
+            if len(evaluations) == 2:
                 raise _Enough
 
         with contextlib.suppress(_Enough):
             for _ in replace(self, checkpoints=False).train(report):
                 pass
-        if len(seen) < 2:
+        if len(evaluations) < 2:
             return math.nan
-        (began, first), (ended, last) = seen
+        (began, first), (ended, last) = evaluations
         steps = max(r.steps for r in last) - max(r.steps for r in first)
         together = len({r.replicate for r in last})  # 1 if replicates are trained one after another
         return (ended - began) / steps * len(self.replicates) / together if steps > 0 else math.nan

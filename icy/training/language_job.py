@@ -89,25 +89,32 @@ class LanguageJob(Job):
 
         A user's language may use fewer tokens than the vocabulary has.
         """
-        task, given = self.task, self.languages.get(replicate.condition)
-        if given is None:
+        task, own_language = self.task, self.languages.get(replicate.condition)
+        if own_language is None:
             return shared_language(replicate.condition, task.space, task.vocab_size, task.word_length, replicate.seed)
-        return given if given.vocab_size == task.vocab_size else replace(given, vocab_size=task.vocab_size)
+        if own_language.vocab_size == task.vocab_size:
+            return own_language
+        return replace(own_language, vocab_size=task.vocab_size)
 
     def remarks(self) -> list[str]:
         """Return a warning for each ambiguous language, in which meanings share messages."""
-        ambiguous = {name: one for name, one in self.languages.items() if one.distinct_messages < one.space.size}
+        ambiguous = {
+            name: language
+            for name, language in self.languages.items()
+            if language.distinct_messages < language.space.size
+        }
         return [
-            f"In {name}, {counted(one.space.size, 'meaning')} share {counted(one.distinct_messages, 'message')}: a "
-            f"receiver can read at most {one.best_receiver_accuracy:.1%} of the attribute values."
-            for name, one in ambiguous.items()
+            f"In {name}, {counted(language.space.size, 'meaning')} share "
+            f"{counted(language.distinct_messages, 'message')}: a receiver can read at most "
+            f"{language.best_receiver_accuracy:.1%} of the attribute values."
+            for name, language in ambiguous.items()
             if self.side != "sender"
         ]
 
     def own_files(self, replicate: Replicate) -> dict[str, bytes]:
         """Return the file of a user's language, to keep it with the results in case the original is removed."""
-        given = self.languages.get(replicate.condition)
-        return {} if given is None else {language_file(replicate.condition): given.to_bytes()}
+        own_language = self.languages.get(replicate.condition)
+        return {} if own_language is None else {language_file(replicate.condition): own_language.to_bytes()}
 
     def joined(self, other: JobTraining) -> Self:
         """Return the job with the additional replicates and languages of another job."""

@@ -177,10 +177,10 @@ def _native(models: Sequence[nn.Module], seeds: Sequence[int], loss: Loss, *how:
         settings, device, sample = how
         require_native(device)
         try:
-            made = [model.with_native_cores(sample[0]) for model in models]  # type: ignore[operator]
+            pairs = [model.with_native_cores(sample[0]) for model in models]  # type: ignore[operator]
         except NotNativeError as error:
             raise IncompatibleError(str(error)) from None
-        learner = GradientLearner(made, seeds, loss, settings, device, "broadcast", name="native")
+        learner = GradientLearner(pairs, seeds, loss, settings, device, "broadcast", name="native")
     log.info("%s: replicates train by the engine 'native', %s.", label_of(models[0]), WHY["native"])
     return learner
 

@@ -157,8 +157,8 @@ class Stack:
             _slow_in_silence(),
             self._stock_layers(which) if engine == "vmap+layers" else nullcontext(),
         ):
-            found: Output = vmap(partial(_call, one), in_dims=placed)(values, keys, *inputs)
-        return found
+            outputs: Output = vmap(partial(_call, one), in_dims=placed)(values, keys, *inputs)
+        return outputs
 
     @contextmanager
     def _stock_layers(self, which: Sequence[int] | None) -> Iterator[None]:

@@ -41,10 +41,10 @@ def card_of(content: bytes) -> Choices:
     (size,) = struct.unpack("<Q", content[:8])
     text = json.loads(content[8 : 8 + size]).get("__metadata__", {}).get(CARD, "{}")
     try:
-        found = json.loads(text)
+        card = json.loads(text)
     except ValueError as error:
         raise StoreError(f"The card of a saved model is damaged ({error}).") from error
-    return found if isinstance(found, dict) else {}
+    return card if isinstance(card, dict) else {}
 
 
 def card_of_file(path: Path, what: str) -> Choices:

@@ -61,5 +61,5 @@ def test_a_pair_warns_of_each_side(tmp_path: Path, caplog: pytest.LogCaptureFixt
         registry.holding(Entry("receiver", "SoftmaxToo", SoftmaxReceiver, "", "")),
     ):
         icy.end_to_end("SoftmaxToo", "SoftmaxToo", meanings="2x3", quick=True, cap=20, workers=1, out=tmp_path)
-    warned = [r.getMessage().partition(" puts")[0] for r in caplog.records if "probabilities" in r.getMessage()]
+    warned = [r.getMessage().partition(" outputs")[0] for r in caplog.records if "probabilities" in r.getMessage()]
     assert sorted(warned) == ["receiver/SoftmaxToo", "sender/SoftmaxToo"]

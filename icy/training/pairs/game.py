@@ -137,8 +137,8 @@ class PairStack(Lockstep):
         if not checkpoints.updates(job.replicates[0]):
             return None
         taught = [replicate.condition != SCRATCH for replicate in job.replicates]
-        made = [make_pair(job.task, r.seed, job.settings, t) for r, t in zip(job.replicates, taught, strict=True)]
-        game = cls(job, [PlayingPair(r, 0, pair) for r, pair in zip(job.replicates, made, strict=True)], checkpoints)
+        pairs = [make_pair(job.task, r.seed, job.settings, t) for r, t in zip(job.replicates, taught, strict=True)]
+        game = cls(job, [PlayingPair(r, 0, pair) for r, pair in zip(job.replicates, pairs, strict=True)], checkpoints)
         return game if game.updates else None
 
     def _make_learner(self) -> GradientLearner:
@@ -202,8 +202,8 @@ class PairStack(Lockstep):
         seen, said = meanings[0], words
         if self.settings.training_readings and self.tally.updates:
             right, seen, said = self.tally.accuracy(), self.tally.meanings, self.tally.messages
-        alike = [_topsim(x, y, self.settings) for x, y in zip(seen.cpu(), said.cpu(), strict=True)]
-        rows = zip(right.tolist(), loss.tolist(), alike, of_sender.tolist(), of_receiver.tolist(), strict=True)
+        similarities = [_topsim(x, y, self.settings) for x, y in zip(seen.cpu(), said.cpu(), strict=True)]
+        rows = zip(right.tolist(), loss.tolist(), similarities, of_sender.tolist(), of_receiver.tolist(), strict=True)
         taught = [p.replicate.condition != SCRATCH for p in self.players]
         return [
             [self.updates, accuracy, cost, rho, *((sender, receiver) if knows else (None, None))]
@@ -290,13 +290,13 @@ class PairStack(Lockstep):
     def _resume(self) -> None:
         """Make the learner, and resume from checkpoints if there are any."""
         replicates = [p.replicate for p in self.players]
-        found = self.checkpoints.resumed(replicates, self._make_learner, ("tally", *RESUMED))
-        self.learner, self.updates = found.learner, found.updates
-        if found.own:
+        stack = self.checkpoints.resumed(replicates, self._make_learner, ("tally", *RESUMED))
+        self.learner, self.updates = stack.learner, stack.updates
+        if stack.own:
             self.players = [
-                replace(p, **{n: own[n] for n in RESUMED}) for p, own in zip(self.players, found.own, strict=True)
+                replace(p, **{n: own[n] for n in RESUMED}) for p, own in zip(self.players, stack.own, strict=True)
             ]
-            self.tally.resume([own["tally"] for own in found.own], torch.device(self.job.device))
+            self.tally.resume([own["tally"] for own in stack.own], torch.device(self.job.device))
 
 
 def _language(job: PairJob, replicate: Replicate) -> Language:

@@ -86,8 +86,8 @@ class RayRunner(RemoteRunner):
         self._own = not ray.is_initialized()
         if self._own:
             _connect(ray)
-        found = ray.cluster_resources()
-        gpus, cores = found.get("GPU", 0), found.get("CPU", 0)
+        resources = ray.cluster_resources()
+        gpus, cores = resources.get("GPU", 0), resources.get("CPU", 0)
         if self.device == "auto":
             self.device = "cuda" if gpus else "cpu"
         if self.device != "cpu" and not gpus:
