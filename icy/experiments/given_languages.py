@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from icy.config.protocols import BASELINE
-from icy.config.specs import EndToEndSpec, ProbeSpec
+from icy.config.specs import ChainSpec, EndToEndSpec, ProbeSpec
 from icy.config.types import Grammars, Meanings
 from icy.core.errors import InvalidSettingError, StoreError, quoted
 from icy.core.scratch import scratch_folder
@@ -39,7 +39,7 @@ class GivenGrammars:
     languages: Mapping[str, Language] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, asked: Grammars, spec: ProbeSpec | EndToEndSpec) -> GivenGrammars:
+    def of(cls, asked: Grammars, spec: ProbeSpec | EndToEndSpec | ChainSpec) -> GivenGrammars:
         """Read the languages among the grammars that a user asked for. Equal content under two names is one language.
 
         Args:
@@ -64,11 +64,17 @@ class GivenGrammars:
                 languages[name] = language
         return cls(names, languages)
 
-    def sizes(self, spec: ProbeSpec | EndToEndSpec) -> tuple[MeaningSpace, int, int]:
+    def sizes(
+        self, spec: ProbeSpec | EndToEndSpec | ChainSpec, with_concat: bool = True
+    ) -> tuple[MeaningSpace, int, int]:
         """Return the meanings, the vocabulary size and the word length of a run.
 
         Given languages decide them. They may use fewer tokens than the vocabulary that the user asks for, or than
         another language has.
+
+        Args:
+            spec: with one value along each axis.
+            with_concat: whether concat is trained too, so that the vocabulary must be large enough for it.
 
         Raises:
             InvalidSettingError: languages that do not fit together, sizes that were asked for and do not fit them, or a
@@ -98,7 +104,7 @@ class GivenGrammars:
         elif vocab_size < least:
             raise _conflict("vocab_size", vocab_size, most, self.languages[most], f"at least {least}")
         words = own_space.attributes * own_space.values
-        if vocab_size**own_length < words:
+        if with_concat and vocab_size**own_length < words:
             enough = next(size for size in range(vocab_size, words + 1) if size**own_length >= words)
             raise InvalidSettingError(
                 f"{BASELINE}, which languages are compared with, needs {words} words of "
@@ -139,7 +145,7 @@ def _read(path: Path, content_hash: bytes) -> Language:
     return replace(Language.read(path), name=path.stem)
 
 
-def _language(one: Any, spec: ProbeSpec | EndToEndSpec) -> Language | None:
+def _language(one: Any, spec: ProbeSpec | EndToEndSpec | ChainSpec) -> Language | None:
     """Return the language that a user means by something; None if it is the name or pattern of grammars."""
     if isinstance(one, Language):
         return one
