@@ -59,6 +59,7 @@ def test_the_long_run_of_samplers_is_their_prior_and_of_maximizers_their_mode() 
     assert np.linalg.matrix_power(step_of("maximum"), 200)[0, 1] > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("forgetting")
 @pytest.mark.parametrize("choice", ["sample", "maximum"])
 def test_chains_of_bayesian_learners_behave_as_computed(choice: str, tmp_path: Path) -> None:
