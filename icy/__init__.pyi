@@ -29,6 +29,7 @@ from .core.register import register_text_model as register_text_model
 from .core.register import register_world as register_world
 from .experiments.e2e import e2e as e2e
 from .experiments.e2e import end_to_end as end_to_end
+from .experiments.iterate import iterate as iterate
 from .experiments.probe import probe as probe
 from .experiments.report import report as report
 from .experiments.reproduce import reproduce as reproduce

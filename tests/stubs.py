@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import icy
-from icy.config.specs import EndToEndSpec, ProbeSpec, ReproduceSpec, RunSpec, SweepSpec
+from icy.config.specs import ChainSpec, EndToEndSpec, ProbeSpec, ReproduceSpec, RunSpec, SweepSpec
 from icy.core.lazy import load_object
 from icy.experiments.results import ProbeResult
 from icy.records.kinds import job_kinds
@@ -30,7 +30,7 @@ IMPORTS: dict[str, tuple[str, ...]] = {  # the modules of names in annotations
     "collections.abc": ("Iterable", "Mapping", "Sequence"),
     "pathlib": ("Path",),
     "typing": ("Any", "Literal", "TypedDict", "Unpack", "overload"),
-    "icy.config.options": ("EndToEndOptions", "ProbeOptions", "RunOptions"),
+    "icy.config.options": ("ChainOptions", "EndToEndOptions", "ProbeOptions", "RunOptions"),
     "icy.config.types": (
         *("Engine", "Grammars", "Numbers", "OrderName", "Paths", "Presets", "Protocols", "Rerun", "Representations"),
         *("RunnerName", "SideName", "Spaces", "SplitName", "SymbolsName", "TrackerName"),
@@ -93,7 +93,11 @@ def stubs() -> dict[Path, str]:
     """Return the source of every stub file by its path."""
     run, pair = annotations(RunSpec), annotations(EndToEndSpec)
     arguments, overloads = [], []
-    own = {ProbeSpec: ("ProbeOptions", ["model", "grammar"]), EndToEndSpec: ("EndToEndOptions", PAIR)}
+    own = {
+        ProbeSpec: ("ProbeOptions", ["model", "grammar"]),
+        EndToEndSpec: ("EndToEndOptions", PAIR),
+        ChainSpec: ("ChainOptions", ["model", "grammar"]),
+    }
     for kind in job_kinds():
         name, spec = f"{kind.load_spec().__name__.removesuffix('Spec')}Arguments", kind.load_spec()
         base, first = own.get(spec, ("RunOptions", annotations(spec).keys() - run.keys()))
@@ -109,6 +113,7 @@ def stubs() -> dict[Path, str]:
             typed_dict("ProbeOptions", annotations(ProbeSpec), ["model", "grammar", *run], "RunOptions"),
             typed_dict("SweepOptions", pair | annotations(SweepSpec), ["model", *run], "RunOptions"),
             typed_dict("EndToEndOptions", pair, [*PAIR, *run], "RunOptions"),
+            typed_dict("ChainOptions", annotations(ChainSpec), ["model", "grammar", *run], "RunOptions"),
             typed_dict("ReproduceOptions", annotations(ReproduceSpec), ["table", "only", *run], "RunOptions"),
         ),
         ROOT / "s2b" / "options.pyi": module(

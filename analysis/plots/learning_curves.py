@@ -28,7 +28,12 @@ PANEL_HEIGHT = 1.35  # inches
 LOG_FROM = 8  # the axis is logarithmic if the longest run has more than this many times the steps of the shortest
 THIN: Facts = {"linewidth": 0.6, "alpha": 0.6}
 DOTTED: Facts = {"color": style.GREY, "linewidth": style.LINE, "linestyle": ":"}
+<<<<<<< HEAD
 RECONSTRUCTED = "reconstructed"  # column of the curves of S2B agents
+=======
+SURVIVAL = "survival"  # the measure of chains of learners
+RECONSTRUCTED = "reconstructed"  # a number of a point of the curves of agents of S2B
+>>>>>>> f49
 TARGET: Facts = {"color": style.GREY, "linewidth": 0.8, "linestyle": "--"}
 
 
@@ -88,7 +93,7 @@ def curves(
         style.head(ax, name, width / across)
     _updates_axis(drawn, runs, log)
     counted = " or ".join(dict.fromkeys(kind_of(r).counted for r in with_curve))
-    style.outer_labels(drawn, across if axes is None else 1, counted, ["accuracy"] * len(drawn))
+    style.outer_labels(drawn, across if axes is None else 1, counted, [_read_measure(long)] * len(drawn))
     handles = _handles(looks, long, bool(runs[RECONSTRUCTED].notna().any()))
     style.legend(figure, drawn, axes is None, handles, handlelength=3)
     lost = len(records) - len(with_curve)
@@ -170,6 +175,11 @@ def _draw(ax: Axes, part: pd.DataFrame, look: style.Look, spread: str, label: st
             clip_on=False,
             zorder=3,
         )
+
+
+def _read_measure(long: pd.DataFrame) -> str:
+    """Return the name of the numbers of the curves: survival of chains of learners, accuracies of other kinds."""
+    return SURVIVAL if set(long["measure"]) == {SURVIVAL} else "accuracy"
 
 
 def _target_line(ax: Axes, long: pd.DataFrame) -> None:

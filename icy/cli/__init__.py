@@ -21,6 +21,7 @@ COMMANDS = {
     "probe": ("probe", "Measure which grammars a model learns easily."),
     "sweep": ("sweep", "Probe many models under many settings."),
     "e2e": ("e2e", "Train a sender and a receiver together."),
+    "iterate": ("iterate", "Pass languages from learner to learner."),
     "metrics": ("metrics", "Measure how compositional languages are."),
     "plot": ("plot", "Draw results: heat maps, bars, curves and more."),
     "games": ("games", "Train and evaluate agents of multi-target games."),

@@ -2,6 +2,7 @@
 
 from typing import TypedDict
 
-ProbeOptions, SweepOptions, EndToEndOptions, ReproduceOptions = (
-    TypedDict(name, {}) for name in ("ProbeOptions", "SweepOptions", "EndToEndOptions", "ReproduceOptions")
+ProbeOptions, SweepOptions, EndToEndOptions, ChainOptions, ReproduceOptions = (
+    TypedDict(name, {})
+    for name in ("ProbeOptions", "SweepOptions", "EndToEndOptions", "ChainOptions", "ReproduceOptions")
 )

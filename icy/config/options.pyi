@@ -111,6 +111,22 @@ class EndToEndOptions(RunOptions, total=False):
     receiver_options: Mapping[str, Any]
     settings: Mapping[str, Any]
 
+class ChainOptions(RunOptions, total=False):
+    generations: int
+    chains: Numbers
+    bottleneck: float | str | Iterable[float]
+    transmission: str | Iterable[str]
+    target: float | str
+    updates: int
+    meanings: Spaces
+    vocab_size: Numbers
+    word_length: Numbers
+    hidden: Numbers
+    representation: Representations
+    preset: Presets
+    options: Mapping[str, Any]
+    settings: Mapping[str, Any]
+
 class ReproduceOptions(RunOptions, total=False):
     grammar: str | Iterable[str]
     representation: Representations

@@ -364,6 +364,67 @@ class EndToEndSpec(RunSpec):
 
 
 @dataclass(frozen=True)
+class ChainSpec(RunSpec):
+    """Which language is passed from learner to learner, and how: the arguments of `icy.iterate`.
+
+    Attributes:
+        model: names or wildcards of senders.
+        grammar: first languages: names, chains (`rot+perm`) or wildcards of grammars, or languages (see ProbeSpec).
+        generations: learners in a chain, one after the other.
+        chains: how many chains start from each language, counted from seed 123, or the seeds themselves: [1, 2],
+            "1,2", "123-127".
+        bottleneck: the share of the meanings that a learner sees, or their number if it is more than 1; or several.
+            Every value of every attribute is among them. 1 shows all meanings.
+        transmission: the messages that a learner passes on: "greedy", the most probable tokens; "sampled", tokens
+            drawn from its probabilities; or several.
+        target: the accuracy on the meanings seen at which a learner stops; "none" trains `updates` in any case.
+        updates: the most updates of a learner.
+        meanings: the space, "attributes x values", or several: ["3x4", "4x5"] or "3x4,4x5".
+        vocab_size: V, or several.
+        word_length: tokens per word, w, or several; messages have A*w.
+        hidden: hidden size E, or several.
+        representation: form of messages in training: "soft", "gumb" or "discr", or several.
+        preset: "default", "published" for the behaviour that the printed numbers depend on, or both.
+        options: further arguments of the models.
+        settings: changes to the preset's TrainingSettings.
+        quick: a small space, few chains and few generations wherever these are not given, to try things out.
+    """
+
+    function = "icy.iterate"
+    job_kind = "chain"
+    small = MappingProxyType(
+        {"meanings": "3x4", "word_length": 2, "chains": 2, "hidden": 32, "generations": 3, "updates": 1000}
+    )
+    axes = (
+        *("bottleneck", "transmission", "meanings", "vocab_size", "word_length", "hidden", "representation", "preset"),
+    )
+
+    model: str | Iterable[str] = field(metadata=MODELS)
+    grammar: Grammars = option(
+        "all",
+        flags=("--grammar", "-g"),
+        metavar="NAME",
+        completes="files_and_grammars",
+        help="first languages: names, chains (rot+perm) or wildcards of grammars, or files of languages, repeatable; "
+        '"all" is every grammar that senders can use.',
+    )
+    generations: int = option(10, minimum=1)
+    chains: Numbers = option(4, metavar="N|N,N,...")
+    bottleneck: float | str | Iterable[float] = option(0.5, metavar="SHARE|N[,...]")
+    transmission: str | Iterable[str] = option("greedy", metavar="greedy|sampled[,...]")
+    target: float | str = option(0.98, metavar="ACCURACY|none")
+    updates: int = option(4000, minimum=1)
+    meanings: Spaces = option("4x5", metavar="AxK[,...]")
+    vocab_size: Numbers = option(4, metavar="V[,...]", help="number of tokens, V.")
+    word_length: Numbers = option(3, metavar="w[,...]")
+    hidden: Numbers = option(64, metavar="E[,...]")
+    representation: Representations = "soft"
+    preset: Presets = "default"
+    options: Mapping[str, Any] = option({}, flags=("--option",), help="a further argument of the models.")
+    settings: Mapping[str, Any] = option({}, **CHANGES)
+
+
+@dataclass(frozen=True)
 class ReproduceSpec(RunSpec):
     """The arguments of `icy.reproduce`.
 

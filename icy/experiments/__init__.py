@@ -50,3 +50,23 @@ register_job_kind(
         ),
     )
 )
+register_job_kind(
+    JobKind(
+        "chain",
+        "Pass languages from learner to learner.",
+        spec="icy.config.specs:ChainSpec",
+        jobs="icy.experiments.iterate:chain_jobs",
+        train="icy.training.chains.train_chains:train_chains",
+        source="Kirby et al. 2014; Griffiths and Kalish 2007",
+        noun="chains",
+        counted="generations",
+        command="iterate",
+        measures=(
+            *("agreement", "distinct", "seen_accuracy", "unseen_accuracy", "topsim", "posdis", "bosdis", "reached"),
+        ),
+        curve=(
+            *("generation", "accuracy", "agreement", "distinct", "seen_accuracy", "unseen_accuracy", "updates"),
+            *("topsim", "posdis", "bosdis"),
+        ),
+    )
+)

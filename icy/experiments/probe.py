@@ -96,7 +96,7 @@ def _jobs(spec: ProbeSpec) -> list[ProbeJob]:
     from icy.core.representations import get_representation  # imports torch
 
     representation = get_representation(str(spec.representation)).name
-    entries = _usable(spec.model, representation)
+    entries = usable_models(spec.model, representation)
     protocol = get_protocol(str(spec.protocol), spec.target, spec.cap, representation, spec.max_updates)
     settings = with_budget(settings_for(str(spec.preset), **spec.settings), protocol.max_updates)
     blank = ProbeJob(
@@ -139,11 +139,16 @@ def _split(spec: ProbeSpec, protocol: Protocol, space: MeaningSpace) -> Split | 
     return None
 
 
+<<<<<<< HEAD
 def _usable(models: str | Iterable[str], representation: str) -> list[Entry]:
     """Return the models that match. Models of a wildcard that do not work with the representation are left out."""
+=======
+def usable_models(models: str | Iterable[str], representation: str, sides: Sequence[str] = SIDES) -> list[Entry]:
+    """Return the models of some sides that match; of a wildcard, only those that work with the representation."""
+>>>>>>> f49
     entries: dict[str, Entry] = {}
     for pattern in words(models):
-        found = registry.match(pattern, *SIDES)
+        found = registry.match(pattern, *sides)
         usable = [entry for entry in found if entry.works_with(representation)]
         if not usable:
             raise cannot_use(found[0], representation)

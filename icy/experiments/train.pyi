@@ -3,10 +3,14 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, Unpack, overload
 
-from icy.config.options import EndToEndOptions, ProbeOptions, RunOptions
+from icy.config.options import ChainOptions, EndToEndOptions, ProbeOptions, RunOptions
 from icy.config.types import Grammars, Numbers
 from icy.experiments.results import EndToEndResult, ProbeResult
 from icy.experiments.watcher import Watcher
+
+class ChainArguments(ChainOptions, total=False):
+    model: str | Iterable[str]
+    grammar: Grammars
 
 class EndToEndArguments(EndToEndOptions, total=False):
     sender: str | Iterable[str]
@@ -96,6 +100,14 @@ class StudyArguments(RunOptions, total=False):
     options: Mapping[str, Any]
     settings: Mapping[str, Any]
 
+@overload
+def train(
+    kind: Literal["chain"],
+    *,
+    watcher: Watcher | None = None,
+    progress: bool | None = None,
+    **options: Unpack[ChainArguments],
+) -> ProbeResult: ...
 @overload
 def train(
     kind: Literal["e2e"],

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from icy.config.protocols import BASELINE
-from icy.config.specs import EndToEndSpec, ProbeSpec
+from icy.config.specs import ChainSpec, EndToEndSpec, ProbeSpec
 from icy.config.types import Grammars, Meanings
 from icy.core.errors import InvalidSettingError, StoreError, quoted
 from icy.core.scratch import scratch_folder
@@ -39,8 +39,13 @@ class UserGrammars:
     languages: Mapping[str, Language] = field(default_factory=dict)
 
     @classmethod
+<<<<<<< HEAD:icy/experiments/user_languages.py
     def of(cls, grammars: Grammars, spec: ProbeSpec | EndToEndSpec) -> UserGrammars:
         """Read the languages among the grammars of a user. Equal languages with two names are read as one.
+=======
+    def of(cls, asked: Grammars, spec: ProbeSpec | EndToEndSpec | ChainSpec) -> GivenGrammars:
+        """Read the languages among the grammars that a user asked for. Equal content under two names is one language.
+>>>>>>> f49:icy/experiments/given_languages.py
 
         Args:
             grammars: names, files and languages.
@@ -63,11 +68,17 @@ class UserGrammars:
                 languages[name] = language
         return cls(names, languages)
 
-    def sizes(self, spec: ProbeSpec | EndToEndSpec) -> tuple[MeaningSpace, int, int]:
+    def sizes(
+        self, spec: ProbeSpec | EndToEndSpec | ChainSpec, with_concat: bool = True
+    ) -> tuple[MeaningSpace, int, int]:
         """Return the meanings, the vocabulary size and the word length of a run.
 
         Languages of the user determine them. A language may use fewer tokens than the vocabulary size of the spec or
         of another language.
+
+        Args:
+            spec: with one value along each axis.
+            with_concat: whether concat is trained too, so that the vocabulary must be large enough for it.
 
         Raises:
             InvalidSettingError: the languages have different sizes, the sizes of the spec differ from theirs, or the
@@ -97,7 +108,7 @@ class UserGrammars:
         elif vocab_size < least:
             raise _conflict("vocab_size", vocab_size, most, self.languages[most], f"at least {least}")
         words = own_space.attributes * own_space.values
-        if vocab_size**own_length < words:
+        if with_concat and vocab_size**own_length < words:
             enough = next(size for size in range(vocab_size, words + 1) if size**own_length >= words)
             raise InvalidSettingError(
                 f"{BASELINE}, which languages are compared with, needs {words} words of "
@@ -138,6 +149,7 @@ def _read(path: Path, content_hash: bytes) -> Language:
     return replace(Language.read(path), name=path.stem)
 
 
+<<<<<<< HEAD:icy/experiments/user_languages.py
 def _language(item: Any, spec: ProbeSpec | EndToEndSpec) -> Language | None:
     """Return the language that an argument refers to; None if the argument is the name or pattern of grammars."""
     if isinstance(item, Language):
@@ -150,6 +162,20 @@ def _language(item: Any, spec: ProbeSpec | EndToEndSpec) -> Language | None:
         return _language_in_results(item, (spec.out, *spec.start_files))
     path = Path(item)
     if not (path.suffix or len(path.parts) > 1 or (item.strip() and path.is_file())) or is_grammar(item):
+=======
+def _language(one: Any, spec: ProbeSpec | EndToEndSpec | ChainSpec) -> Language | None:
+    """Return the language that a user means by something; None if it is the name or pattern of grammars."""
+    if isinstance(one, Language):
+        return one
+    if isinstance(one, Path):
+        return read_language(one)
+    if not isinstance(one, str):
+        raise InvalidSettingError(f"A grammar is a name, a file or a Language, not {quoted(one)}.")
+    if is_language(one):
+        return _language_in_results(one, (spec.out, *spec.start_files))
+    path = Path(one)
+    if not (path.suffix or len(path.parts) > 1 or (one.strip() and path.is_file())) or is_grammar(one):
+>>>>>>> f49:icy/experiments/given_languages.py
         return None
     return read_language(path)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from icy.config.specs import EndToEndSpec, ProbeSpec, SweepSpec
+from icy.config.specs import ChainSpec, EndToEndSpec, ProbeSpec, SweepSpec
 from icy.core.checks import hidden_list
 from icy.core.entry import Entry
 from icy.core.errors import DuplicateNameError, IcyError, IncompatibleError
@@ -23,7 +23,7 @@ Model: TypeAlias = str | Callable[..., Any]  # a name or wildcard; a class or fu
 Models: TypeAlias = Model | Iterable[Model]
 Sizes: TypeAlias = tuple[MeaningSpace, int, int, int]  # meanings, message length, vocabulary, hidden size
 SMALL: Sizes = (MeaningSpace(3, 4), 6, 4, 8)
-S = TypeVar("S", ProbeSpec, SweepSpec, EndToEndSpec)
+S = TypeVar("S", ProbeSpec, SweepSpec, EndToEndSpec, ChainSpec)
 
 
 def with_model_names(spec: S, *fields: str) -> S:
@@ -44,9 +44,15 @@ def with_model_names(spec: S, *fields: str) -> S:
     return replace(spec, **named).with_given(spec.given) if named else spec
 
 
+<<<<<<< HEAD:icy/experiments/user_models.py
 def _sizes_of(spec: ProbeSpec | EndToEndSpec) -> Sizes:
     """Return the sizes of a run; if it has several, or if a language determines them, return small sizes."""
     fields: Any = spec  # each field may have several values
+=======
+def _sizes_of(spec: ProbeSpec | EndToEndSpec | ChainSpec) -> Sizes:
+    """Return the sizes of a run; where it has several, or a language has others, small ones."""
+    asked: Any = spec  # each field may have several values
+>>>>>>> f49:icy/experiments/given_models.py
     try:
         space, hidden = MeaningSpace.of(fields.meanings), hidden_list(fields.hidden)
         length, vocab_size = int(fields.word_length), int(fields.vocab_size)

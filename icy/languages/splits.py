@@ -61,8 +61,8 @@ class Split:
         """
         if space.attributes < 2:
             raise InvalidSettingError(
-                f"A held-out meaning combines values of several attributes, but {space} has only one; take two, "
-                "as in 2x10."
+                f"A held-out meaning combines values of several attributes, but {space} has one attribute; take two "
+                "or more, as in 2x10."
             )
         drawn, what = self._population(space), "pairs of values" if self.kind == "combinations" else "meanings"
         held_out, left = self._count(drawn), drawn.size - self._count(drawn)

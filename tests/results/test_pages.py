@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
-from measured import measured_pages
-
 ROOT = Path(__file__).parents[2]
+sys.path.append(str(ROOT / "docs" / "_ext"))
+
+from measured import measured_pages  # noqa: E402  (found only now)
+
 STATED = re.compile(r"icy (\d+\.\d+\.\d+\S*?)(?:,| \((\w{7})\S*, ([\d-]{10})\))")
 
 

@@ -99,7 +99,7 @@ def test_unreachable_values_are_refused() -> None:
     """With two dimensions the query has no plain value, on which the authors' program never returns (s2b-facts 12d)."""
     streams, spaces = EpisodeStreams.of_seeds([1]), fixed(4, 4)
     query = spaces.valid & query_meanings(spaces)
-    with pytest.raises(IcyError, match="No meaning to choose from has value 0 in dimension 0"):
+    with pytest.raises(IcyError, match="No eligible meaning has value 0 in dimension 0"):
         shots(streams, spaces, query, 1, 4)
     with pytest.raises(IcyError, match="cannot have test values in 2"):
         query_meanings(fixed(5))

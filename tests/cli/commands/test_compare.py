@@ -98,7 +98,7 @@ def test_formats_and_files(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["before.parquet", "nowhere"], "no file or folder nowhere"),
+        (["before.parquet", "nowhere"], "The file or folder nowhere does not exist"),
         (["before.parquet", "before.parquet"], "are the same results"),
         (["before.parquet:grammar=nil", "after.parquet"], "nil"),
         (["before.parquet@nothing", "after.parquet"], "revision nothing"),

@@ -51,7 +51,7 @@ def test_the_atlas_is_written_as_a_page(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["report", "nowhere"], "no file or folder nowhere"),
+        (["report", "nowhere"], "The file or folder nowhere does not exist"),
         (["report", "results.parquet", "-o", "a.pdf"], ".html"),
         (["report", "results.parquet", "-m", "Nobody"], "Nobody"),
         (["report", "results.parquet", "-o", "missing/a.html"], "missing"),

@@ -112,7 +112,7 @@ def test_the_lines_on_the_log_scale_can_be_left_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--sort", "hol"], "There is no hol in these results"),
+        (["--sort", "hol"], "Cannot sort by hol"),
         (["--by", "models"], "No column to group by is called 'models'"),
         (["--compare", "perkins21/table99"], "No table or figure of Perkins21 is called"),
         (["--diff", "nowhere"], "'nowhere' is not a file, a folder or a model"),

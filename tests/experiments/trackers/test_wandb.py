@@ -58,4 +58,4 @@ def test_a_key_from_elsewhere_removes_nothing(
     with caplog.at_level(logging.WARNING):
         tracker.filed({**on_file(), "key": key})
     assert all(folder.is_dir() for folder in kept)
-    assert "gets no more results of this run: A result has a key of letters and digits" in caplog.text
+    assert "gets no more results of this run: The key of a result consists of letters and digits" in caplog.text

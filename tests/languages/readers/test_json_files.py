@@ -41,7 +41,7 @@ def test_sets_of_concepts(tmp_path: Path) -> None:
         read(tmp_path, [{name: meaning, "message": [3]} for meaning in meanings])
         assert read_table(tmp_path / "said.jsonl").phrases == phrases
     read(tmp_path, [{"meaning": meaning, "message": [3]} for meaning in ([1, 2], [2])])
-    with pytest.raises(InvalidSettingError, match="equally long"):  # numbers are values, and one is missing
+    with pytest.raises(InvalidSettingError, match="all of one length"):  # numbers are values, and one is missing
         read_table(tmp_path / "said.jsonl")
 
 

@@ -25,8 +25,8 @@ def test_options_are_the_settings_of_the_game(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("/no/folder", "no file or folder /no/folder"),
-        ("./none", "no file or folder none"),
+        ("/no/folder", "The file or folder /no/folder does not exist"),
+        ("./none", "The file or folder none does not exist"),
         ("none.safetensors", "none.safetensors cannot be read"),
         ("none", "No listener is called 'none'"),
     ],

@@ -1,0 +1,217 @@
+"""Chains: a language is passed from learner to learner, and each learner sees a part of the meanings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from icy.config.protocols import checked_target
+from icy.config.settings import TrainingSettings, with_budget
+from icy.core.checks import whole_number
+from icy.core.errors import InvalidSettingError, quoted, unknown
+from icy.core.registry import Entry
+from icy.core.streams import stream_key
+from icy.core.types import Choices
+from icy.grammars import grammar_version
+from icy.languages.meanings import MeaningSpace
+from icy.languages.splits import Split
+from icy.records.kinds import job_kind
+from icy.records.record import Record
+from icy.training.job import Replicate
+from icy.training.job_cost import ExpectedSteps
+from icy.training.language_job import LanguageJob
+from icy.training.tasks import Task
+from icy.training.work import Work
+
+TRANSMISSIONS = ("greedy", "sampled")
+ASSUMED_UPDATES = 500  # of a learner that stops at a target, in estimates
+LANGUAGES = "languages"  # folder of the languages in the results folder
+
+
+@dataclass(frozen=True)
+class ChainProtocol:
+    """How a language is passed on.
+
+    Attributes:
+        generations: learners of a chain.
+        bottleneck: share of the meanings that a learner sees, above 0 and at most 1.
+        transmission: one of TRANSMISSIONS.
+        target: accuracy on the meanings seen at which a learner stops; None to train all updates.
+        updates: the most updates of a learner.
+        version: raised whenever a change could move results.
+    """
+
+    generations: int = 10
+    bottleneck: float = 0.5
+    transmission: str = "greedy"
+    target: float | None = 0.98
+    updates: int = 4000
+    version: int = 1
+
+    name = "iterated"
+    description = "A language is passed from learner to learner."
+    source = "Kirby et al. 2014; Griffiths and Kalish 2007"
+    measure = "survival"
+    stops_at_target = False
+    holds_out = False
+
+    def __post_init__(self) -> None:
+        for name, what in (("generations", "number of generations"), ("updates", "number of updates")):
+            object.__setattr__(self, name, whole_number(what, getattr(self, name)))
+        if self.transmission not in TRANSMISSIONS:
+            raise unknown("transmission", str(self.transmission), TRANSMISSIONS)
+        if self.target is not None:
+            checked_target(self.target)
+
+    def split(self, space: MeaningSpace) -> Split | None:
+        """Return the split of the meanings into those that a learner sees and the others; None if it sees all.
+
+        Raises:
+            InvalidSettingError: the learner would see no meaning, or not every value.
+        """
+        if self.bottleneck == 1:
+            return None
+        split = Split("random", 1 - self.bottleneck)
+        try:
+            split.check(space)
+        except InvalidSettingError:
+            seen = round(self.bottleneck * space.size)
+            raise InvalidSettingError(
+                f"A bottleneck of {self.bottleneck:g} shows {seen} of the {space.size} meanings of {space}. A learner "
+                f"must see at least {space.values}, for every value to be among them, and fewer than all; 1 shows all."
+            ) from None
+        return split
+
+
+def bottleneck_share(given: object, space: MeaningSpace) -> float:
+    """Return the share of the meanings for a share, or for a number of meanings above 1.
+
+    Raises:
+        InvalidSettingError: it is neither.
+    """
+    try:
+        number = float(given)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        number = 0.0
+    if not 0 < number <= space.size or (number > 1 and number != int(number)):
+        raise InvalidSettingError(
+            f"The bottleneck is a share above 0 and at most 1, or a number of meanings from 2 to {space.size}; not "
+            f"{quoted(given)}."
+        )
+    return number if number <= 1 else number / space.size
+
+
+@dataclass(frozen=True)
+class ChainJob(LanguageJob):
+    """Chains of one sender, from several first languages and with several seeds.
+
+    Attributes:
+        task: the sender and its setting.
+        protocol: how the language is passed on.
+        settings: how a learner trains.
+    """
+
+    task: Task
+    protocol: ChainProtocol  # type: ignore[assignment]
+    settings: TrainingSettings
+    checkpoints: bool = field(default=True, kw_only=True)
+
+    kind = "chain"
+
+    @property
+    def entries(self) -> list[Entry]:
+        """The kind of job, the model and its cell, and the grammars."""
+        entry = self.task.entry
+        return [entry, *([entry.cell] if entry.cell else []), *super().entries]
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """The settings that distinguish rows of one model."""
+        task, protocol = self.task, self.protocol
+        return {
+            "hidden size": str(task.hidden_size),
+            "meanings": str(task.space),
+            "V": str(task.vocab_size),
+            "w": str(task.word_length),
+            "representation": task.representation,
+            "generations": str(protocol.generations),
+            "bottleneck": f"{protocol.bottleneck:g}",
+            "transmission": protocol.transmission,
+            "target": "none" if protocol.target is None else f"{protocol.target:g}",
+            "updates": str(protocol.updates),
+            "preset": self.preset,
+        }
+
+    def config(self, replicate: Replicate) -> Choices:
+        """Return all choices that can change the numbers of a chain."""
+        protocol = self.protocol
+        return {
+            **self.task_config(replicate),
+            "protocol": protocol.name,
+            "generations": protocol.generations,
+            "bottleneck": protocol.bottleneck,
+            "transmission": protocol.transmission,
+            "learner_target": protocol.target,
+            "learner_updates": protocol.updates,
+            "settings": self.settings.under(self.task.representation),
+        }
+
+    def versions(self, replicate: Replicate) -> dict[str, str]:
+        """Return the versions of model, grammar and protocol."""
+        return {
+            "model": self.task.entry.full_version,
+            "grammar": grammar_version(replicate.condition),
+            "protocol": str(self.protocol.version),
+        }
+
+    @property
+    def learner_settings(self) -> TrainingSettings:
+        """The settings of one learner: its last evaluation is after the most updates."""
+        return with_budget(self.settings, self.protocol.updates)
+
+    def is_baseline(self, replicate: Replicate) -> bool:
+        """Return False: chains are not compared with concat's."""
+        return False
+
+    def length(self, baseline: float | None) -> int | None:
+        """Return the most updates of a chain."""
+        return self.protocol.generations * self.protocol.updates
+
+    def limit_text(self) -> str:
+        """Return the phrase before the time left."""
+        return "at most" if self.protocol.target is not None else "about"
+
+    def expected_steps(self, baseline: float | None) -> ExpectedSteps:
+        """Return how many updates a chain may take."""
+        updates = self.protocol.updates if self.protocol.target is None else min(ASSUMED_UPDATES, self.protocol.updates)
+        return ExpectedSteps(self.protocol.generations * updates, False)
+
+    @property
+    def alike(self) -> str:
+        """Return what rows have in common whose updates cost the same."""
+        return f"{self.task} {self.settings.under(self.task.representation)} {self.engine} {len(self.replicates)}"
+
+    def work(self) -> Work | None:
+        """Count an update of the model; None for a model that learns without gradients."""
+        counted: Work | None = job_kind("probe").function("work")(self.task, self.settings)
+        return counted
+
+    def waiting_text(self) -> str:
+        """Return a phrase for the time in which the length is not known."""
+        return "passing languages on"
+
+    def summary(self, record: Record) -> str:
+        """Return the result of a chain in a few words."""
+        last = record["curve"][-1]
+        return (
+            f"after {last[0]} generations {record['accuracy']:.0%} of the tokens are those of the first language; "
+            f"{last[3]:.0%} of the messages are distinct"
+        )
+
+    def language_path(self, replicate: Replicate, generation: int) -> str:
+        """Return the file of the language of a generation in the results folder."""
+        return f"{LANGUAGES}/{self.key(replicate)}-{generation:02d}.npz"
+
+
+def learner_seed(seed: int, generation: int) -> int:
+    """Return the seed of the learner of a generation, for its weights and for the meanings that it sees."""
+    return stream_key(seed, "generation", generation)

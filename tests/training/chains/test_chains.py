@@ -1,0 +1,186 @@
+"""Chains of learners: known long-run behavior; equal numbers alone, in stacks and resumed; hand-computed measures."""
+
+from __future__ import annotations
+
+from math import comb, isnan, sqrt
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import icy
+from icy.core.errors import IcyError, InvalidSettingError
+from icy.languages.language import Language
+from icy.languages.meanings import MeaningSpace
+from icy.training.chains import train_chains
+from icy.training.chains.chain_job import ChainProtocol, bottleneck_share
+from icy.training.chains.train_chains import CURVE
+from tests.training.chains import bayes
+
+TINY: dict[str, Any] = {
+    "meanings": "2x3",
+    "word_length": 2,
+    "hidden": 8,
+    "chains": 2,
+    "generations": 3,
+    "updates": 60,
+    "workers": 1,
+    "progress": False,
+}
+NUMBERS = ("accuracy", "curve", "steps", *("agreement", "distinct", "seen_accuracy", "unseen_accuracy", "reached"))
+
+
+def numbers(result: icy.ProbeResult) -> dict[tuple[str, int], list[Any]]:
+    return {(r["grammar"], r["seed"]): [dict(r)[name] for name in NUMBERS] for r in result.records}
+
+
+# -- a learner with a known prior --------------------------------------------------------------------------------------
+
+
+def step_of(choice: str) -> np.ndarray:
+    """Return the probabilities [from, to] that the next learner knows each language, as a matrix.
+
+    A learner hears two meanings, and in each of them one token distinguishes the languages.
+    """
+    step = np.zeros((2, 2))
+    for language in (0, 1):
+        for wrong in range(3):
+            likely = comb(2, wrong) * bayes.NOISE**wrong * (1 - bayes.NOISE) ** (2 - wrong)
+            errors = np.array([wrong, 2 - wrong] if language == 0 else [2 - wrong, wrong])
+            weights = np.array(bayes.PRIOR) * bayes.NOISE**errors * (1 - bayes.NOISE) ** (2 - errors)
+            chosen = weights / weights.sum() if choice == "sample" else np.eye(2)[weights.argmax()]
+            step[language] += likely * chosen
+    return step
+
+
+def test_the_long_run_of_samplers_is_their_prior_and_of_maximizers_their_mode() -> None:
+    assert np.linalg.matrix_power(step_of("sample"), 200)[0] == pytest.approx(bayes.PRIOR)
+    assert np.linalg.matrix_power(step_of("maximum"), 200)[0, 1] > 0.9
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("forgetting")
+@pytest.mark.parametrize("choice", ["sample", "maximum"])
+def test_chains_of_bayesian_learners_behave_as_computed(choice: str, tmp_path: Path) -> None:
+    bayes.register()
+    first = Language("2x2", bayes.LANGUAGES[0].tolist(), 2, name="first")
+    generations, chains = 4, 100
+    result = icy.iterate(
+        "Bayes",
+        first,
+        options={"choice": choice},
+        **{**TINY, "meanings": "2x2", "word_length": 1, "chains": chains, "generations": generations, "updates": 1},
+        transmission="sampled",
+        target="none",
+        out=tmp_path,
+    )
+    expected = np.linalg.matrix_power(step_of(choice), generations)[0, 1]
+    # The first token is wrong in one of ten meanings of the first language, and in nine of ten of the second.
+    survival = np.array([record["accuracy"] for record in result.records])
+    mean = 1 - bayes.NOISE - expected * (1 - 2 * bayes.NOISE) / 2
+    assert abs(survival.mean() - mean) < 4 * survival.std() / sqrt(chains)
+
+
+# -- the same numbers --------------------------------------------------------------------------------------------------
+
+
+def test_a_chain_has_the_same_numbers_alone_and_in_a_stack(tmp_path: Path) -> None:
+    together = numbers(icy.iterate("FC2L", ["rot", "hol"], out=tmp_path / "a", **TINY))
+    for grammar, seed in together:
+        alone = icy.iterate("FC2L", grammar, out=tmp_path / "b", **{**TINY, "chains": [seed]})
+        assert numbers(alone)[grammar, seed] == together[grammar, seed]
+
+
+def test_a_chain_that_resumes_has_the_numbers_of_an_uninterrupted_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = numbers(icy.iterate("FC2L", "rot", out=tmp_path / "whole", **TINY))
+    monkeypatch.setattr("icy.training.checkpoints._Pace.due", property(lambda pace: True))
+    trained, made = train_chains.LearnerRun, []
+
+    def interrupted(job: Any, generation: int, taught: Any) -> Any:
+        made.append(generation)
+        if made == [1, 2]:
+            raise KeyboardInterrupt
+        return trained(job, generation, taught)
+
+    monkeypatch.setattr(train_chains, "LearnerRun", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        icy.iterate("FC2L", "rot", out=tmp_path / "again", **TINY)
+    assert numbers(icy.iterate("FC2L", "rot", out=tmp_path / "again", **TINY)) == whole
+    assert made == [1, 2, 2, 3]
+
+
+@pytest.mark.parametrize("representation", ["soft", "gumb", "discr"])
+def test_every_representation_makes_chains(representation: str, tmp_path: Path) -> None:
+    result = icy.iterate("RNNAutoReg:GRU", "perm", representation=representation, out=tmp_path, **TINY)
+    assert len(result.records) == 2
+    assert not result.failures
+
+
+# -- measures ----------------------------------------------------------------------------------------------------------
+
+
+def test_without_a_bottleneck_a_hash_table_passes_a_language_on_unchanged(tmp_path: Path) -> None:
+    result = icy.iterate("Hashtable", "hol", bottleneck=1, target="none", out=tmp_path, **TINY)
+    for record in result.records:
+        last = dict(zip(CURVE, record["curve"][-1], strict=True))
+        assert (record["accuracy"], last["agreement"], last["seen_accuracy"], last["distinct"]) == (1, 1, 1, 1)
+        assert last["unseen_accuracy"] is None
+
+
+def test_a_hash_table_says_the_first_token_for_each_unseen_meaning(tmp_path: Path) -> None:
+    (record,) = icy.iterate("Hashtable", "hol", target="none", out=tmp_path, **{**TINY, "chains": 1}).records
+    languages = [Language.load(tmp_path / "languages" / f"{record['key']}-{n:02d}.npz") for n in range(4)]
+    for before, now, row in zip(languages, languages[1:], record["curve"][1:], strict=False):
+        kept = (now.messages == before.messages).all(1)
+        assert np.all(now.messages[~kept] == 0)
+        point = dict(zip(CURVE, row, strict=True))
+        assert point["agreement"] == pytest.approx((now.messages == before.messages).mean())
+        assert point["accuracy"] == pytest.approx((now.messages == languages[0].messages).mean())
+        assert point["distinct"] == now.distinct_messages / 9
+        topsim = icy.metrics.topsim(now).value
+        assert point["topsim"] == (None if isnan(topsim) else pytest.approx(topsim))
+    assert record["curve"][0][:4] == [0, 1.0, None, 1.0]
+
+
+def test_a_learner_stops_at_the_target_or_after_the_most_updates(tmp_path: Path) -> None:
+    result = icy.iterate("FC2L", "concat", out=tmp_path, **{**TINY, "updates": 500}, target=0.9)
+    for record in result.records:
+        for row in record["curve"][1:]:
+            point = dict(zip(CURVE, row, strict=True))
+            assert point["seen_accuracy"] >= 0.9 or point["updates"] == 500
+        assert record["steps"] == sum(row[CURVE.index("updates")] for row in record["curve"])
+
+
+# -- mistakes ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"bottleneck": 0}, "share above 0 and at most 1, or a number of meanings"),
+        ({"bottleneck": "half"}, "share above 0 and at most 1, or a number of meanings"),
+        ({"bottleneck": 2.5}, "share above 0 and at most 1, or a number of meanings"),
+        ({"bottleneck": 0.1}, "must see at least 3"),
+        ({"transmission": "loud"}, "transmission"),
+        ({"target": 2}, "target is an accuracy"),
+        ({"model": "receiver/FC2L"}, "FC2L"),
+        ({"generations": 0}, "number of generations"),
+    ],
+)
+def test_mistakes_have_one_helpful_sentence(options: dict[str, Any], sentence: str, tmp_path: Path) -> None:
+    with pytest.raises(IcyError, match=sentence):
+        icy.iterate(**{"model": "FC2L", "grammar": "perm", "out": tmp_path, **TINY, **options})
+
+
+def test_a_bottleneck_is_a_share_or_a_number_of_meanings() -> None:
+    space = MeaningSpace(2, 3)
+    assert bottleneck_share(0.5, space) == 0.5
+    assert bottleneck_share("6", space) == pytest.approx(6 / 9)
+    split = ChainProtocol(bottleneck=bottleneck_share(6, space)).split(space)
+    assert split is not None
+    assert len(split.held_out(space, 1)) == 3
+    with pytest.raises(InvalidSettingError):
+        bottleneck_share(10, space)
